@@ -84,7 +84,11 @@ def _open_store(
             database, cipher=open_cipher(SqliteKeyStore(database), encryption), compress_above=settings.compress_above
         )
         store = SqliteStore(database, codecs=codecs, analysis=analysis, cache_bytes=settings.vector_cache_bytes)
-        reencryption = None if codecs.cipher is None else SqliteReencryption(database, codecs, codecs.cipher, analysis)
+        reencryption = (
+            None
+            if codecs.cipher is None
+            else SqliteReencryption(database, codecs, codecs.cipher, SqliteKeyStore(database), analysis)
+        )
         return store, SqliteKeyValue(database, codecs), reencryption
     except BaseException:
         database.close()
@@ -156,7 +160,11 @@ def _open_postgres(
             server, codecs=codecs, analysis=analysis, cache_bytes=settings.vector_cache_bytes,
             index_above=settings.index_above,
         )  # fmt: skip
-        reencryption = None if codecs.cipher is None else PostgresReencryption(server, codecs, codecs.cipher, analysis)
+        reencryption = (
+            None
+            if codecs.cipher is None
+            else PostgresReencryption(server, codecs, codecs.cipher, PostgresKeyStore(server), analysis)
+        )
         return store, PostgresKeyValue(server, codecs), reencryption
     except BaseException:
         server.close()

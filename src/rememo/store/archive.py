@@ -92,7 +92,7 @@ class ArchiveStore:
 
         def names() -> list[str]:
             pages = self._obstore.list(self._store, prefix=prefix)
-            return sorted(str(one["path"]) for page in pages for one in page)
+            return sorted(str(entry["path"]) for page in pages for entry in page)
 
         return self._tried("it could not be listed", names)
 
@@ -142,7 +142,11 @@ def _write(folder: Path, name: str, content: bytes, mode: int) -> None:
 
 def _sync(folder: Path, name: str) -> None:
     path = folder / name
-    for place in (path, *[one for one in path.parents if one == folder or folder in one.parents], folder.parent):
+    for place in (
+        path,
+        *[folder_above for folder_above in path.parents if folder_above == folder or folder in folder_above.parents],
+        folder.parent,
+    ):
         descriptor = os.open(place, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -176,7 +176,9 @@ def describe_malformed(link: AuditRow) -> str | None:
         ("what", (link.agent, link.user, link.room), link.salt[_SALT:]),
     ):
         lists = ("[]", "[]") if half == "who" else (link.ids, link.flags)
-        if half in gone and (any(one is not None for one in columns) or lists != ("[]", "[]") or salt != _NO_SALT):
+        if half in gone and (
+            any(column is not None for column in columns) or lists != ("[]", "[]") or salt != _NO_SALT
+        ):
             return f"its column 'gone' says that {half!r} was taken out, but something stands in its place"
     return None
 
@@ -207,7 +209,7 @@ def _is_label(value: object) -> bool:
 
 def _is_list(value: object) -> bool:
     items: object = json.loads(value) if isinstance(value, str) else None
-    return isinstance(items, list) and all(isinstance(one, str) for one in cast("list[object]", items))
+    return isinstance(items, list) and all(isinstance(item, str) for item in cast("list[object]", items))
 
 
 def _is_gone(value: object) -> bool:
@@ -218,7 +220,8 @@ def _is_gone(value: object) -> bool:
         return False
     halves = cast("dict[str, object]", held)
     return set(halves) <= {"who", "what"} and all(
-        isinstance(one, str) and len(one) == _DIGEST_CHARS and _HEX.issuperset(one) for one in halves.values()
+        isinstance(digest, str) and len(digest) == _DIGEST_CHARS and _HEX.issuperset(digest)
+        for digest in halves.values()
     )
 
 

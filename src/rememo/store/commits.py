@@ -32,7 +32,10 @@ def pack_commit(commit: Commit) -> str:
     """Return a commit as text."""
     return dump_json(
         {
-            "written": [[one.id, one.version, one.outcome, one.kind, _labels(one.scope)] for one in commit.written],
+            "written": [
+                [written.id, written.version, written.outcome, written.kind, _labels(written.scope)]
+                for written in commit.written
+            ],
             "recorded_at": to_micros(commit.recorded_at),
             "jobs": list(commit.jobs),
         }
@@ -62,9 +65,9 @@ def jobs_with_embedding(draft: Draft, model: int | None) -> tuple[NewJob, ...]:
     return (*draft.jobs, NewJob(id=new_id(), task="embed", payload={}))
 
 
-def draft_of(one: StoredVersion, analysis: Analysis, model: int | None) -> Draft:
+def draft_of(stored: StoredVersion, analysis: Analysis, model: int | None) -> Draft:
     """Return the content of a version that comes from elsewhere."""
-    record = one.record
+    record = stored.record
     terms = analysis.terms(record.text)
     return Draft(
         id=record.id,
@@ -82,11 +85,11 @@ def draft_of(one: StoredVersion, analysis: Analysis, model: int | None) -> Draft
         source=record.source,
         trust=record.trust,
         quarantine=record.quarantine,
-        speaker=one.speaker,
+        speaker=stored.speaker,
         terms=terms,
         fingerprint=analysis.fingerprint(terms),
         asks=analysis.asks(record.text),
-        vector=one.vector,
+        vector=stored.vector,
         embedded_by=model,
     )
 

@@ -23,4 +23,4 @@ def add_up(held: str | None, counts: Mapping[str, int]) -> str:
 def tells_of(target: ErasureTarget, gone: Container[str], scope: str, commit: str) -> bool:
     """Whether what was kept under an idempotency key tells of what is erased."""
     own = Scope(tenant=target.scope.tenant, **json.loads(scope))
-    return target.covers(own) or any(one[0] in gone for one in json.loads(commit)["written"])
+    return target.covers(own) or any(written[0] in gone for written in json.loads(commit)["written"])

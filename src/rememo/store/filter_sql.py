@@ -34,23 +34,23 @@ class Dialect:
     def where(self, filter: Filter, moment: datetime, *more: Sql) -> Sql:
         """Return the condition of a filter, without kinds and without the choice between current and past versions."""
         sign = self.sign
-        found = [self.within(filter.scope), *more]
+        conditions = [self.within(filter.scope), *more]
         if filter.ids is not None:
-            found.append(self.ids(filter.ids))
+            conditions.append(self.ids(filter.ids))
         if filter.after is not None:
-            found.append((f"at >= {sign}", [to_micros(filter.after)]))
+            conditions.append((f"at >= {sign}", [to_micros(filter.after)]))
         if filter.before is not None:
-            found.append((f"at < {sign}", [to_micros(filter.before)]))
+            conditions.append((f"at < {sign}", [to_micros(filter.before)]))
         if filter.rooms:
             # A range, which an index answers; no character is above the last.
-            found.append((f"room >= {sign} AND room < {sign}", [filter.rooms, filter.rooms + _LAST]))
+            conditions.append((f"room >= {sign} AND room < {sign}", [filter.rooms, filter.rooms + _LAST]))
         if filter.pinned is not None:
-            found.append((f"pinned = {sign}", [filter.pinned]))
+            conditions.append((f"pinned = {sign}", [filter.pinned]))
         if filter.valid_at is not None:
             holds = f"(valid_from IS NULL OR valid_from <= {sign}) AND (valid_to IS NULL OR valid_to > {sign})"
-            found.append((holds, [to_micros(filter.valid_at)] * 2))
+            conditions.append((holds, [to_micros(filter.valid_at)] * 2))
         if filter.quarantined is not None:
-            found.append((f"quarantine IS {'NOT ' if filter.quarantined else ''}NULL", []))
-        found += map(self.condition, filter.conditions)
-        found.append((f"(expires_at IS NULL OR expires_at > {sign})", [to_micros(filter.known_at or moment)]))
-        return " AND ".join(sql for sql, _ in found), [value for _, values in found for value in values]
+            conditions.append((f"quarantine IS {'NOT ' if filter.quarantined else ''}NULL", []))
+        conditions += map(self.condition, filter.conditions)
+        conditions.append((f"(expires_at IS NULL OR expires_at > {sign})", [to_micros(filter.known_at or moment)]))
+        return " AND ".join(sql for sql, _ in conditions), [value for _, values in conditions for value in values]

@@ -34,7 +34,7 @@ def take_leased(
     One that is encrypted with a key which is not at hand is left alone: when its lease runs out, somebody who has the key may
     take it.
     """
-    found, dead = list[Job](), list[Settlement]()
+    jobs, dead = list[Job](), list[Settlement]()
     for row in rows:
         try:
             codec = codecs.readable(row[0])
@@ -43,13 +43,13 @@ def take_leased(
             continue
         job, problem = _read(row, codec)
         if problem is None:
-            found.append(job)
+            jobs.append(job)
         else:
             _log.error("job %s (%s) of tenant %s is dead: %s", job.id, job.task, job.tenant, problem)
             dead.append(Settlement(job, "dead", problem))
     if dead:
         settle(dead)
-    return found
+    return jobs
 
 
 def _read(row: Sequence[Any], codec: FieldCodec | None) -> tuple[Job, str | None]:

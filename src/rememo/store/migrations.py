@@ -57,7 +57,7 @@ class Migration:
         """Its statements, where they cannot be in one transaction; else nothing."""
         if dict(_HEADER.findall(self.sql)).get("transaction") != "none":
             return ()
-        return tuple(one.strip() for one in re.split(r";[ \t]*(?:\n|$)", self.sql) if one.strip())
+        return tuple(statement.strip() for statement in re.split(r";[ \t]*(?:\n|$)", self.sql) if statement.strip())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +87,8 @@ class MigrationPlan:
 
 def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
     """Return the steps of a folder in order."""
-    found = [one for one in folder.iterdir() if one.name.endswith(".sql")]
-    steps = [Migration(int(one.name[:4]), one.name.removesuffix(".sql"), one.read_text("utf-8")) for one in found]
+    files = [file for file in folder.iterdir() if file.name.endswith(".sql")]
+    steps = [Migration(int(file.name[:4]), file.name.removesuffix(".sql"), file.read_text("utf-8")) for file in files]
     return tuple(sorted(steps, key=lambda step: step.number))
 
 

@@ -115,11 +115,11 @@ class ScopeColumns:
             "speakers": self._numbered("speakers", speakers),
             "kinds": self._numbered("kinds", kinds),
             "lengths": lengths,
-            "importance": [0.5 if one is None else one for one in importance],
+            "importance": [0.5 if value is None else value for value in importance],
             "trust": trust,
             "fingerprints": prints,
             "asks": asks,
-            "expires": [_NEVER if one is None else one for one in expires],
+            "expires": [_NEVER if end is None else end for end in expires],
         }
         for name, values in new.items():
             self._arrays[name][start : self.count] = values
@@ -148,7 +148,7 @@ class ScopeColumns:
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return the names that a column of numbers stands for."""
-        return tuple(one for one in self._names[name] if one is not None)
+        return tuple(label for label in self._names[name] if label is not None)
 
     def without(self, gone: NDArray[np.bool_]) -> "ScopeColumns":
         """Return them without some rows."""

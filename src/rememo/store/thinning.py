@@ -50,29 +50,29 @@ class ThinningBounds(NamedTuple):
 def thin_record(versions: Sequence[PastVersion], bounds: ThinningBounds) -> RecordThinning:
     """Return what may go of a record's versions, oldest first."""
     if bounds.forget_before is not None and _forgotten(versions, bounds, bounds.forget_before):
-        return RecordThinning(tuple(one.number for one in versions), {})
+        return RecordThinning(tuple(version.number for version in versions), {})
     if bounds.keep_from is None or len(versions) < 3:  # noqa: PLR2004 - the first and the last stay
         return RecordThinning((), {})
     gone: list[int] = []
     ends: dict[int, int] = {}
     before, end = versions[0], versions[0].superseded_at
-    for one, after in pairwise(versions[1:]):
+    for version, after in pairwise(versions[1:]):
         if (
-            one.superseded_at is not None
-            and one.superseded_at < bounds.keep_from
-            and one.superseded_at == after.recorded_at
-            and end == one.recorded_at
+            version.superseded_at is not None
+            and version.superseded_at < bounds.keep_from
+            and version.superseded_at == after.recorded_at
+            and end == version.recorded_at
             and not before.deleted
-            and not one.deleted
-            and before.expires_at is one.expires_at is None
-            and one.recorded_at // _DAY == after.recorded_at // _DAY
-            and one.number != bounds.newest
-            and not _needed(one, bounds.snapshots)
+            and not version.deleted
+            and before.expires_at is version.expires_at is None
+            and version.recorded_at // _DAY == after.recorded_at // _DAY
+            and version.number != bounds.newest
+            and not _needed(version, bounds.snapshots)
         ):
-            gone.append(one.number)
-            end = ends[before.number] = one.superseded_at
+            gone.append(version.number)
+            end = ends[before.number] = version.superseded_at
         else:
-            before, end = one, one.superseded_at
+            before, end = version, version.superseded_at
     return RecordThinning(tuple(gone), ends)
 
 
@@ -86,24 +86,24 @@ class ThinningPlan(NamedTuple):
     touched: list[str]
     """The ids of records that lose some."""
 
-    def told(self, following: str | None) -> ThinningResult:
-        """Return what a step that did it, or would do it, tells."""
+    def to_result(self, following: str | None) -> ThinningResult:
+        """Return the result of a step that did it, or would do it."""
         touched = tuple(self.touched)
         return ThinningResult(versions=len(self.gone), records=len(touched), ids=touched, following=following)
 
 
 def plan_thinning(
-    held: Mapping[str, Sequence[PastVersion]], bounds: ThinningBounds, busy: Container[str]
+    histories: Mapping[str, Sequence[PastVersion]], bounds: ThinningBounds, busy: Container[str]
 ) -> ThinningPlan:
     """Return what may go of records with their versions, oldest first; a job still needs those that are `busy`."""
-    found = ThinningPlan([], {}, [])
-    for id, versions in held.items():
-        one = thin_record(versions, bounds._replace(forget_before=None) if id in busy else bounds)
-        if one.gone:
-            found.touched.append(id)
-            found.gone.extend(one.gone)
-            found.ends.update(one.ends)
-    return found
+    plan = ThinningPlan([], {}, [])
+    for id, versions in histories.items():
+        thinned = thin_record(versions, bounds._replace(forget_before=None) if id in busy else bounds)
+        if thinned.gone:
+            plan.touched.append(id)
+            plan.gone.extend(thinned.gone)
+            plan.ends.update(thinned.ends)
+    return plan
 
 
 def _forgotten(versions: Sequence[PastVersion], bounds: ThinningBounds, before: int) -> bool:
@@ -111,11 +111,11 @@ def _forgotten(versions: Sequence[PastVersion], bounds: ThinningBounds, before: 
     return (
         last is not None
         and last < before
-        and not any(one.number == bounds.newest or _needed(one, bounds.snapshots) for one in versions)
+        and not any(version.number == bounds.newest or _needed(version, bounds.snapshots) for version in versions)
     )
 
 
-def _needed(one: PastVersion, snapshots: Sequence[int]) -> bool:
+def _needed(version: PastVersion, snapshots: Sequence[int]) -> bool:
     """Whether a version was current at a snapshot."""
-    place = bisect_left(snapshots, one.recorded_at)
-    return place < len(snapshots) and (one.superseded_at is None or snapshots[place] < one.superseded_at)
+    place = bisect_left(snapshots, version.recorded_at)
+    return place < len(snapshots) and (version.superseded_at is None or snapshots[place] < version.superseded_at)

@@ -97,6 +97,14 @@ class FieldCodec:
         """Return the text of a stored field that may be missing."""
         return None if encoded is None else self.decode(encoded, field, id, version)
 
+    def encode_text_columns(self, text: str, id: str, version: int) -> tuple[Encoded | None, ...]:
+        """Return a record's text as the columns hold it that the store has for it."""
+        return (self.encode(text, "text", id, version),)
+
+    def decode_text_columns(self, stored: Sequence[Encoded | None], id: str, version: int) -> str:
+        """Return a record's text from the columns that the store has for it."""
+        return self.decode(stored[0] or "", "text", id, version)
+
     def _compress(self, text: str) -> bytes:
         raw = text.encode()
         if len(text) > self._above:

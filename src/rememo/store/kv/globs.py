@@ -35,10 +35,10 @@ class Glob:
             return False
         place, end = first_length, end - last_length
         for _, run in rest:
-            found = run.search(name, place, end)
-            if found is None:
+            match = run.search(name, place, end)
+            if match is None:
                 return False
-            place = found.end()
+            place = match.end()
         return True
 
 

@@ -88,14 +88,16 @@ class RoutedKeyValue:
     def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:
         """Return the versions of entries, 0 for nothing there."""
         places = [self._where(space) == "kept" for space, _ in entries]
-        found = {
-            here: iter(
-                store.versions(tenant, [one for one, kept in zip(entries, places, strict=True) if kept is here], moment)
+        versions = {
+            is_kept: iter(
+                store.versions(
+                    tenant, [entry for entry, kept in zip(entries, places, strict=True) if kept is is_kept], moment
+                )
             )
-            for here, store in ((True, self.kept), (False, self.shared))
-            if here in places
+            for is_kept, store in ((True, self.kept), (False, self.shared))
+            if is_kept in places
         }
-        return tuple(next(found[here]) for here in places)
+        return tuple(next(versions[is_kept]) for is_kept in places)
 
     def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
         """Return all entries of a namespace, sorted by key."""

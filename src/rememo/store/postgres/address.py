@@ -78,21 +78,21 @@ def parse_address(url: str) -> Address:
 
 
 def _check_names(given: dict[str, str]) -> None:
-    keywords = {one.keyword.decode() for one in Conninfo.get_defaults()}
+    keywords = {option.keyword.decode() for option in Conninfo.get_defaults()}
     for name in given:
         if name not in keywords:
             # A name that is none may be the end of a password.
-            told = f" {name!r}" if _NAME.fullmatch(name) else ""
+            shown_name = f" {name!r}" if _NAME.fullmatch(name) else ""
             raise InvalidInput(
-                f"the address has something behind its ? that PostgreSQL does not know{told}; see libpq's keywords"
+                f"the address has something behind its ? that PostgreSQL does not know{shown_name}; see libpq's keywords"
             )
 
 
 def _hosts(hosts: str, ports: str) -> str:
     """Return the servers of an address as they are shown: several, where one takes over from another."""
     numbers = ports.split(",") if ports else []
-    for one in numbers:
-        if one and not (one.isdecimal() and 1 <= int(one) <= _MOST_PORT):
+    for port in numbers:
+        if port and not (port.isdecimal() and 1 <= int(port) <= _MOST_PORT):
             raise InvalidInput(f"the port in the address of a PostgreSQL server must be a number up to {_MOST_PORT:,}")
     names = hosts.split(",")
     if len(numbers) == 1:

@@ -36,13 +36,13 @@ def spread(schema: str, tables: Sequence[Table]) -> list[sql.Composed]:
     One is spread first, and all others beside it. Parts of a table go with it. What has no tenant is copied to every node.
     """
     statements: list[sql.Composed] = []
-    for one in sorted(tables, key=lambda one: (one.of_tenants, one.name != _FIRST, one.name)):
-        if one.name in _LOCAL:
+    for table in sorted(tables, key=lambda table: (table.of_tenants, table.name != _FIRST, table.name)):
+        if table.name in _LOCAL:
             continue
-        name = sql.Literal(f"{schema}.{one.name}")
-        if not one.of_tenants:
+        name = sql.Literal(f"{schema}.{table.name}")
+        if not table.of_tenants:
             statements.append(sql.SQL("SELECT create_reference_table({})").format(name))
-        elif one.name == _FIRST:
+        elif table.name == _FIRST:
             statements.append(
                 sql.SQL("SELECT create_distributed_table({}, 'tenant', colocate_with => 'none')").format(name)
             )

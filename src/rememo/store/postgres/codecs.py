@@ -6,21 +6,23 @@ server, which packs long values itself.
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from rememo.errors import Busy, Corrupt, KeyMismatch
 from rememo.store.cipher.codec import EMPTY, Encoded, FieldCodec
-from rememo.store.cipher.codecs import FieldCodecs
 from rememo.store.cipher.protocol import ENCRYPTED_SINCE, StoreCipher
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.session import Session
+from rememo.store.sql.codecs import SqlCodecs
 
 T = TypeVar("T")
 
 _TRIES = 10
 # Writers of the tenant's records are not held up by it, only whoever changes its keys.
 _LOCK_KEYS = "SELECT sealed_by FROM tenants WHERE tenant = %s FOR KEY SHARE"
+
+_BUMP_EPOCH = "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = %s RETURNING sealed_by"
 
 
 class PostgresCodec(FieldCodec):
@@ -51,6 +53,15 @@ class PostgresCodec(FieldCodec):
         """Return a record's text from what was stored."""
         return super().decode(text if packed is None else packed, "text", id, version)
 
+    def encode_text_columns(self, text: str, id: str, version: int) -> tuple[Encoded | None, ...]:
+        """Return a record's text as the columns `text` and `packed` hold it."""
+        return self.encode_text(text, id, version)
+
+    def decode_text_columns(self, stored: Sequence[Encoded | None], id: str, version: int) -> str:
+        """Return a record's text from the columns `text` and `packed`."""
+        text, packed = stored
+        return super().decode((text or "") if packed is None else packed, "text", id, version)
+
     def name_forms(self, name: str) -> tuple[str, ...]:
         """Return every form that a name may be stored in, that of the newest key first."""
         return tuple(_to_text(form) for form in super().name_forms(name))
@@ -70,7 +81,7 @@ class KeyRotated(Exception):
     """A tenant has another key by now than the one that this process read last."""
 
 
-class PostgresCodecs(FieldCodecs[PostgresCodec]):
+class PostgresCodecs(SqlCodecs[PostgresCodec]):
     """The codecs of a store on a server."""
 
     def __init__(self, *, cipher: StoreCipher | None, compress_above: int) -> None:
@@ -91,6 +102,10 @@ class PostgresCodecs(FieldCodecs[PostgresCodec]):
         if self.cipher is None:
             return self._plain
         return self.at_serial(tenant, session.value(_LOCK_KEYS, (tenant,)) or 0)
+
+    def bump_epoch(self, session: Session, tenant: str) -> PostgresCodec:
+        """Let cached scopes of a tenant start over, and return its codec; its row is locked until the transaction ends."""
+        return self.at_serial(tenant, session.value(_BUMP_EPOCH, (tenant,)) or 0)
 
     def write(
         self,

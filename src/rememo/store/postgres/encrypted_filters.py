@@ -38,12 +38,12 @@ def _numbers(session: Session, filter: Filter, moment: datetime, codecs: Postgre
     tenant = filter.scope.tenant
     columns = sorted({condition.column for condition in filter.conditions})
     query = select(filter.narrowed(conditions=()), moment, f"number, id, version, {', '.join(columns)}")
-    found: list[int] = []
+    numbers: list[int] = []
     for number, id, version, *kept in session.rows(*query):
         fields = {
-            column: json.loads(codecs.decode_cached(tenant, id, version, column, one))
-            for column, one in zip(columns, kept, strict=True)
+            column: json.loads(codecs.decode_cached(tenant, id, version, column, encoded))
+            for column, encoded in zip(columns, kept, strict=True)
         }
         if all(condition.holds_in(fields[condition.column]) for condition in filter.conditions):
-            found.append(number)
-    return found
+            numbers.append(number)
+    return numbers

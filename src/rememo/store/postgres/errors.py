@@ -31,7 +31,7 @@ def translate(error: Exception, place: str) -> Exception:  # noqa: C901, PLR0912
     """Return the Rememo error for one of the driver's, naming the cause and the way out; others come back as they are."""
     if isinstance(error, RememoError) or not isinstance(error, psycopg.Error | PoolTimeout):
         return error
-    said = _said(error)
+    message = _first_line(error)
     match error:
         case PoolClosed():
             return Closed(CLOSED)
@@ -41,7 +41,7 @@ def translate(error: Exception, place: str) -> Exception:  # noqa: C901, PLR0912
             return Busy(f"{place} was held by another writer for too long; try again, or raise busy_timeout")
         case errors.QueryCanceled():
             return Busy(
-                f"{place} broke a statement off ({said}); nothing was changed: try again, ask for less at once,"
+                f"{place} broke a statement off ({message}); nothing was changed: try again, ask for less at once,"
                 " or raise statement_timeout on the server or in the address"
             )
         case errors.DeadlockDetected() | errors.SerializationFailure():
@@ -58,34 +58,34 @@ def translate(error: Exception, place: str) -> Exception:  # noqa: C901, PLR0912
             )
         case errors.InsufficientPrivilege():
             return StorageError(
-                f"{place} refused: {said}; nothing was changed: grant the role what it needs,"
+                f"{place} refused: {message}; nothing was changed: grant the role what it needs,"
                 " by `rememo migrate --grant ROLE` as the owner of the tables"
             )
         case errors.DataCorrupted() | errors.IndexCorrupted():
-            return Corrupt(f"{place} is damaged ({said}); restore it from a backup")
+            return Corrupt(f"{place} is damaged ({message}); restore it from a backup")
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.InvalidSchemaName():
             return IncompatibleStore(
-                f"{place} has not the tables of Rememo any more ({said}); restore it from a backup"
+                f"{place} has not the tables of Rememo any more ({message}); restore it from a backup"
             )
         case errors.IdleInTransactionSessionTimeout() | errors.TransactionTimeout():
             return Busy(f"{place} gave a transaction up because it stood still for too long; nothing was changed")
-        case psycopg.OperationalError() if refused := _refusal(said, place):
+        case psycopg.OperationalError() if refused := _refusal(message, place):
             return refused
         case psycopg.OperationalError():
             return StorageError(
-                f"{place} cannot be reached ({said}); nothing was changed: see to the server and try again"
+                f"{place} cannot be reached ({message}); nothing was changed: see to the server and try again"
             )
         case _:
-            return StorageError(f"{place}: {said}")
+            return StorageError(f"{place}: {message}")
 
 
 def _full(place: str) -> Busy:
     return Busy(f"{place} takes no more connections; lower pool_size in the address or raise max_connections")
 
 
-def _refusal(said: str, place: str) -> StorageError | None:
+def _refusal(message: str, place: str) -> StorageError | None:
     """Return the error of a server that let nobody in. It tells the driver why in words alone, without a code."""
-    _, failed, reason = said.rpartition("failed: ")
+    _, failed, reason = message.rpartition("failed: ")
     reason = reason.removeprefix("FATAL:").strip()
     if not failed:
         return None
@@ -101,10 +101,10 @@ def _refusal(said: str, place: str) -> StorageError | None:
 
 def starting(error: psycopg.Error) -> bool:
     """Whether a server refused because it is just starting or stopping."""
-    return bool(_NOT_YET.search(_said(error)))
+    return bool(_NOT_YET.search(_first_line(error)))
 
 
-def _said(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     """Return the first line of what the server or the driver said."""
     if isinstance(error, psycopg.Error) and error.diag.message_primary:
         return error.diag.message_primary

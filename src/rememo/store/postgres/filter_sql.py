@@ -9,11 +9,10 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.filter_sql import IS_LISTED, Dialect, Sql
+from rememo.store.record_columns import PACKED, read_columns
+from rememo.store.sql.dialect import SqlDialect
 
-RECORD_COLUMNS = (
-    'id, version, kind, agent, "user", room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,'
-    " expires_at, deleted, pinned, importance, source, trust, quarantine, data, metadata, text, packed"
-)
+RECORD_COLUMNS = read_columns(PACKED)
 # Where the id is known: so that only the key can be used, and no index of what is current.
 CURRENT_BY_ID = "coalesce(superseded_at, 0) = 0"
 
@@ -110,10 +109,10 @@ def _condition(condition: Condition) -> Sql:
     column = {"metadata": "metadata", "data": "data"}[condition.column]
     path = list(condition.path)
     # By text keys only: an array has none, as the filter itself sees it.
-    found = f"({column}::jsonb{' -> %s::text' * len(path)})"
+    place = f"({column}::jsonb{' -> %s::text' * len(path)})"
     operator, value = condition.operator, condition.value
     if operator == "$exists":
-        return f"{found} IS {'NOT ' if value else ''}NULL", path
+        return f"{place} IS {'NOT ' if value else ''}NULL", path
     if operator in ("$ne", "$nin"):
         positive = "$eq" if operator == "$ne" else "$in"
         sql, values = _condition(Condition(condition.column, condition.path, positive, value))
@@ -122,24 +121,36 @@ def _condition(condition: Condition) -> Sql:
         # As they were written: 1 and 1.0 differ inside a list.
         return f"({column}::json{' -> %s::text' * len(path)})::text = %s", [*path, dump_json(value)]
     if operator == "$eq":
-        return f"{found} = %s::jsonb", [*path, dump_json(value)]
+        return f"{place} = %s::jsonb", [*path, dump_json(value)]
     if operator == "$in":
-        choices = [dump_json(one) for one in cast("list[Any]", value)]
-        return f"{found} = ANY(%s::jsonb[])", [*path, choices]
+        choices = [dump_json(choice) for choice in cast("list[Any]", value)]
+        return f"{place} = ANY(%s::jsonb[])", [*path, choices]
     if operator == "$contains":
-        in_list = f"(jsonb_typeof({found}) = 'array' AND {found} @> %s::jsonb)"
+        in_list = f"(jsonb_typeof({place}) = 'array' AND {place} @> %s::jsonb)"
         values = [*path, *path, dump_json(value)]
         if not isinstance(value, str):
             return in_list, values
-        in_text = f"(jsonb_typeof({found}) = 'string' AND strpos({found} #>> '{{}}', %s) > 0)"
+        in_text = f"(jsonb_typeof({place}) = 'string' AND strpos({place} #>> '{{}}', %s) > 0)"
         return f"({in_list} OR {in_text})", [*values, *path, *path, value]
     sign = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}[operator]
     if isinstance(value, str):
         return (
-            f"(jsonb_typeof({found}) = 'string' AND ({found} #>> '{{}}') COLLATE \"C\" {sign} %s)",
+            f"(jsonb_typeof({place}) = 'string' AND ({place} #>> '{{}}') COLLATE \"C\" {sign} %s)",
             [*path, *path, value],
         )
-    return f"(jsonb_typeof({found}) = 'number' AND {found} {sign} %s::jsonb)", [*path, *path, dump_json(value)]
+    return f"(jsonb_typeof({place}) = 'number' AND {place} {sign} %s::jsonb)", [*path, *path, dump_json(value)]
 
 
 _DIALECT = Dialect("%s", within, _ids, _condition)
+
+DIALECT = SqlDialect(
+    within=within,
+    any_of=lambda expression: f"{expression} = ANY(%s::text[])",
+    array=list,
+    payload_field=lambda name: f"payload::json ->> '{name}'",
+    text_columns=("text", "packed"),
+    erased_of="tenant = %s AND erasure = %s",
+    erased_of_tenant="tenant = %s",
+    bump_epoch="UPDATE tenants SET epoch = epoch + 1 WHERE tenant = %s",
+    lock=" FOR UPDATE",
+)

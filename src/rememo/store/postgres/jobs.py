@@ -8,18 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.model.job import Job, Settlement
-from rememo.model.scope import Scope
 from rememo.model.times import to_micros
-from rememo.store.cipher.payloads import encode_payload
-from rememo.store.job_rows import MOST_COUNTED, read_job, take_leased
-from rememo.store.postgres.codecs import PostgresCodec
-from rememo.store.postgres.filter_sql import within
-from rememo.store.postgres.models import need_model
+from rememo.store.job_rows import MOST_COUNTED, take_leased
+from rememo.store.postgres.codecs import PostgresCodecs
+from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.part import PostgresPart
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
+from rememo.store.sql.jobs import JOB_COLUMNS, SqlJobs, encode_error
+from rememo.store.sql.models import need_model
 
-_COLUMNS = "tenant, id, task, payload, state, attempts, due_at, leased_until, error, created_at"
 # A job that was never begun is due at once: system times may run ahead of a clock that stands or went back.
 # Rows that another worker is just taking are passed over, not waited for.
 _DUE = """SELECT tenant, id FROM jobs
@@ -30,7 +28,7 @@ _DUE = """SELECT tenant, id FROM jobs
 _TAKE = f"""WITH due AS ({_DUE} FOR UPDATE SKIP LOCKED)
 UPDATE jobs SET state = 'running', attempts = least(greatest(attempts, 0), {MOST_COUNTED}) + 1, leased_until = %(until)s
 FROM due WHERE jobs.tenant = due.tenant AND jobs.id = due.id
-RETURNING {", ".join("jobs." + name for name in _COLUMNS.split(", "))}"""
+RETURNING {", ".join("jobs." + name for name in JOB_COLUMNS.split(", "))}"""
 _EXTEND = """UPDATE jobs SET leased_until = %(until)s
 FROM unnest(%(tenants)s::text[], %(ids)s::text[], %(attempts)s::int[], %(done)s::text[]) AS held (tenant, id, attempts, task)
 WHERE jobs.tenant = held.tenant AND jobs.id = held.id AND state = 'running' AND jobs.attempts = held.attempts AND jobs.task = held.task"""
@@ -45,34 +43,11 @@ _TAKE_OF = _TAKE.replace("WHERE", "WHERE tenant = %(tenant)s AND", 1).replace(
 )
 _OF_TENANT = " AND jobs.tenant = %(tenant)s"
 _LOOKS = 3
-_LOAD = f"""INSERT INTO jobs ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, NULL, %s, %s)
-ON CONFLICT (tenant, id) DO NOTHING"""
-_REQUEUE = """UPDATE jobs SET state = 'waiting', attempts = 0, due_at = %s, leased_until = NULL
-WHERE tenant = %s AND id = %s AND state = 'dead'"""
-_LIST = f"""SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND (%s::text[] IS NULL OR id = ANY(%s::text[]))
-  AND (%s::text IS NULL OR state = %s) ORDER BY created_at, id"""
-# One for each question, so that each has the index that answers it.
-_LATEST = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND id < %s ORDER BY id DESC LIMIT %s"
-_LATEST_OF = f"SELECT {_COLUMNS} FROM jobs WHERE tenant = %s AND state = %s AND id < %s ORDER BY id DESC LIMIT %s"
-_OPEN = """SELECT id FROM jobs WHERE tenant = %s AND state IN ('waiting', 'running') AND task = ANY(%s::text[]) AND EXISTS
-  (SELECT 1 FROM records WHERE {inside} AND records.id = jobs.payload::json ->> 'record') ORDER BY created_at, id"""
-_PENDING = """SELECT id, task = ANY(%s::text[]) AND EXISTS
-  (SELECT 1 FROM records WHERE {inside} AND records.id = open.payload::json ->> 'record') FROM
-  (SELECT id, task, payload, created_at FROM jobs WHERE tenant = %s AND state IN ('waiting', 'running') LIMIT %s) AS open
-  ORDER BY created_at, id"""
-_AFTER_ALL = "\uffff"
 _NUMBER = "SELECT number FROM records WHERE tenant = %s AND id = %s AND version = %s"
-# No version changed, so the clock shows nothing: caches of vectors must start over.
-_TURN = "UPDATE tenants SET epoch = epoch + 1 WHERE tenant = %s RETURNING sealed_by"
 
 
-class PostgresJobs(PostgresPart):
-    """The `Jobs` half of the store."""
-
-    def lease(self, tasks: Sequence[str], seconds: float, moment: datetime) -> Job | None:
-        """Take the oldest job that is due, for that long; nobody else gets it meanwhile."""
-        taken = self.lease_many(tasks, seconds, moment, limit=1)
-        return taken[0] if taken else None
+class PostgresJobs(SqlJobs[PostgresDatabase, PostgresCodecs], PostgresPart):
+    """The `JobQueue` protocol on the server."""
 
     def lease_many(
         self, tasks: Sequence[str], seconds: float, moment: datetime, *, limit: int, ids: Sequence[str] | None = None
@@ -98,8 +73,8 @@ class PostgresJobs(PostgresPart):
             due: dict[str, list[str]] = {}
             for tenant, id in self._database.rows(_DUE, values):
                 due.setdefault(tenant, []).append(id)
-            wanted = [{**values, "tenant": tenant, "ids": ids} for tenant, ids in due.items()]
-            taken = [row for one in wanted for row in self._database.rows(_TAKE_OF, one)]
+            by_tenant = [{**values, "tenant": tenant, "ids": ids} for tenant, ids in due.items()]
+            taken = [row for wanted in by_tenant for row in self._database.rows(_TAKE_OF, wanted)]
             # Between the look and the taking, others may have taken them all.
             if taken or not due:
                 return taken
@@ -118,83 +93,31 @@ class PostgresJobs(PostgresPart):
         values = {**_held(jobs), "until": to_micros(moment + timedelta(seconds=seconds))}
         return self._database.write(lambda session: self._change(session, _EXTEND, values), repeatable=True)
 
-    def load_jobs(self, jobs: Sequence[Job]) -> int:
-        """Store jobs as they are; those already there are passed over. Returns how many were new."""
-
-        def load(session: Session) -> int:
-            added = 0
-            for job in jobs:
-                codec = self._codecs.locked(session, job.tenant)
-                payload, error = encode_payload(job.payload, job.id, codec), _error(job, job.error, codec)
-                due_at, created_at = to_micros(job.due_at), to_micros(job.created_at)
-                row = (job.tenant, job.id, job.task, payload, job.state, job.attempts, due_at, error, created_at)
-                added += session.changed(_LOAD, row)
-            return added
-
-        return self._codecs.write(self._database, load, *sorted({job.tenant for job in jobs}))
-
-    def settle(self, job: Job, *, state: str, error: str | None, due_at: datetime | None) -> bool:
-        """End a lease: done, dead, or waiting for another try; False when the lease was lost meanwhile."""
-        return self.settle_many([Settlement(job, state, error, due_at)]) == 1
-
     def settle_many(self, endings: Sequence[Settlement]) -> int:
         """End many leases in one transaction; returns how many were still held."""
         values = {
-            **_held([one.job for one in endings]),
-            "states": [one.state for one in endings],
-            "due": [None if one.due_at is None else to_micros(one.due_at) for one in endings],
-            "tasks": [one.task for one in endings],
+            **_held([ending.job for ending in endings]),
+            "states": [ending.state for ending in endings],
+            "due": [None if ending.due_at is None else to_micros(ending.due_at) for ending in endings],
+            "tasks": [ending.task for ending in endings],
         }
         # What went wrong may quote what the job was about. What nobody can read any more needs no reason.
-        told = {one.job.tenant for one in endings if one.error is not None}
-        tenants = sorted(tenant for tenant in told if not self._codecs.is_unreadable(tenant))
+        failed = {ending.job.tenant for ending in endings if ending.error is not None}
+        tenants = sorted(tenant for tenant in failed if not self._codecs.is_unreadable(tenant))
 
         def end(session: Session) -> int:
             codecs = {tenant: self._codecs.locked(session, tenant) for tenant in tenants}
-            errors = [_error(one.job, one.error, codecs.get(one.job.tenant)) for one in endings]
+            errors = [encode_error(ending.job, ending.error, codecs.get(ending.job.tenant)) for ending in endings]
             return self._change(session, _END, {**values, "errors": errors})
 
         return self._codecs.write(self._database, end, *tenants)
-
-    def requeue(self, tenant: str, id: str, moment: datetime) -> bool:
-        """Let a dead job be tried again from now on; False when it is not dead."""
-        values = (to_micros(moment), tenant, id)
-        return self._database.write(lambda session: session.changed(_REQUEUE, values) == 1)
-
-    def jobs(self, tenant: str, *, ids: Sequence[str] | None = None, state: str | None = None) -> list[Job]:
-        """Return jobs, oldest first."""
-        wanted = None if ids is None else list(ids)
-        return self._jobs(self._database.rows(_LIST, (tenant, wanted, wanted, state, state)))
-
-    def open_jobs(self, scope: Scope, tasks: Sequence[str]) -> list[str]:
-        """Return the ids of jobs of some tasks that wait or are being done, and are about a record within a scope."""
-        inside, values = within(scope)
-        rows = self._database.rows(_OPEN.format(inside=inside), [scope.tenant, list(tasks), *values])
-        return [row[0] for row in rows]
-
-    def pending_jobs(self, scope: Scope, tasks: Sequence[str], *, most: int) -> list[str] | None:
-        """Return what `open_jobs` does, or None where the tenant has more than `most` open jobs of whatever task."""
-        inside, values = within(scope)
-        rows = self._database.rows(_PENDING.format(inside=inside), [list(tasks), *values, scope.tenant, most + 1])
-        return None if len(rows) > most else [id for id, wanted in rows if wanted]
-
-    def latest_jobs(self, tenant: str, *, limit: int, state: str | None = None, before: str | None = None) -> list[Job]:
-        """Return the latest so many jobs by their ids, oldest first: of those before an id, where one is given."""
-        until = _AFTER_ALL if before is None else before
-        if state is None:
-            return self._jobs(self._database.rows(_LATEST, (tenant, until, limit))[::-1])
-        return self._jobs(self._database.rows(_LATEST_OF, (tenant, state, until, limit))[::-1])
-
-    def _jobs(self, rows: Sequence[Any]) -> list[Job]:
-        codecs = {tenant: self._codecs.get(tenant) for tenant in {row[0] for row in rows}}
-        return [read_job(row, codecs[row[0]]) for row in rows]
 
     def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]], *, model: int) -> int:
         """Give versions (ids and versions) their vectors in one transaction; returns how many were still there."""
 
         def store(session: Session) -> int:
             # The tenant's row first, as every write: two that take turns cannot wait for each other.
-            codec, count = self._codecs.at_serial(tenant, session.value(_TURN, (tenant,)) or 0), 0
+            codec, count = self._codecs.bump_epoch(session, tenant), 0
             # Whoever changes the model waits for those who hold a tenant's row.
             need_model(session, model, self._database.place)
             sql = PUT_VECTOR.format(column=column(codec))
@@ -215,7 +138,3 @@ def _held(jobs: Sequence[Job]) -> dict[str, Any]:
         "attempts": [job.attempts for job in jobs],
         "done": [job.task for job in jobs],
     }
-
-
-def _error(job: Job, error: str | None, codec: PostgresCodec | None) -> str | None:
-    return None if codec is None else codec.encode_optional(error, "error", job.id, 0)

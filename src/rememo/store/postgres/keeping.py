@@ -1,6 +1,6 @@
 """Snapshots, taking everything away and bringing it back, sweeping, and what there is."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -11,28 +11,28 @@ from rememo.errors import AlreadyExists, StorageError
 from rememo.model.audit import NewAuditEntry
 from rememo.model.check import dump_json
 from rememo.model.scope import Scope
-from rememo.model.times import from_micros, to_micros
+from rememo.model.times import to_micros
 from rememo.store.audit_chain import with_counts
 from rememo.store.commits import draft_of, jobs_with_embedding
 from rememo.store.filter_sql import IS_LISTED
 from rememo.store.kv.protocol import UNCOUNTED
-from rememo.store.postgres.audit import append_audit_entry
-from rememo.store.postgres.codecs import PostgresCodec
+from rememo.store.postgres.audit_entries import append_audit_entry
+from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
+from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.filter_sql import RECORD_COLUMNS, within
 from rememo.store.postgres.key_value import sweep_expired
-from rememo.store.postgres.models import model_in_use, need_model
 from rememo.store.postgres.part import PostgresPart
 from rememo.store.postgres.reading import to_record
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.vectors import VectorTable, column, from_wire
 from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, job_rows, store_jobs, store_versions
 from rememo.store.reports import Stats, StoreHealth
+from rememo.store.sql.models import model_in_use, need_model
+from rememo.store.sql.snapshots import SqlSnapshots
 from rememo.store.versions import StoredVersion
 from rememo.store.writes import Written
 
 _CHUNK = 500
-_ADD_SNAPSHOT = "INSERT INTO snapshots (tenant, name, at) VALUES (%s, %s, %s) ON CONFLICT (tenant, name) DO NOTHING"
-_SNAPSHOTS = "SELECT name, at FROM snapshots WHERE tenant = %s ORDER BY at"
 # Makes the tenant's row, takes it, and sees that no later system time is earlier than one that was brought here.
 _TAKE = """INSERT INTO tenants AS held (tenant, clock) VALUES (%s, %s)
 ON CONFLICT (tenant) DO UPDATE SET clock = greatest(held.clock, excluded.clock) RETURNING number, sealed_by"""
@@ -74,35 +74,14 @@ _SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_
 WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"""
 
 
-class PostgresKeeping(PostgresPart):
-    """The `Keeping` half of the store, but for `verify`."""
+class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPart):
+    """Snapshots, export and import, expiry, and figures of the store."""
 
-    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: NewAuditEntry | None = None) -> datetime:
-        """Name the present state; returns its system time."""
+    def _advance_clock(self, session: Session, tenant: str, moment: datetime) -> int:
+        return session.row(MOVE_ON, {"tenant": tenant, "opening": 0, "now": to_micros(moment)})[1]
 
-        def put(session: Session) -> int:
-            clock = session.row(MOVE_ON, {"tenant": tenant, "opening": 0, "now": to_micros(moment)})[1]
-            if not session.changed(_ADD_SNAPSHOT, (tenant, name, clock)):
-                raise AlreadyExists(f"there is a snapshot {name!r} already; choose another name")
-            if note is not None:
-                append_audit_entry(session, note)
-            return clock
-
-        return from_micros(self._database.write(put))
-
-    def snapshots(self, tenant: str) -> dict[str, datetime]:
-        """Return the named states, oldest first."""
-        return {name: from_micros(at) for name, at in self._database.rows(_SNAPSHOTS, (tenant,))}
-
-    def load_snapshots(self, tenant: str, snapshots: Mapping[str, datetime]) -> int:
-        """Bring named states back; a name that is taken keeps what it has. Returns how many were new."""
-
-        def put(session: Session) -> int:
-            latest = max((to_micros(at) for at in snapshots.values()), default=0)
-            session.execute(_TAKE, (tenant, latest))
-            return sum(session.changed(_ADD_SNAPSHOT, (tenant, name, to_micros(at))) for name, at in snapshots.items())
-
-        return self._database.write(put, repeatable=True)
+    def _raise_clock(self, session: Session, tenant: str, at: int) -> None:
+        session.execute(_TAKE, (tenant, at))
 
     # ---- taking away and bringing back
 
@@ -140,17 +119,17 @@ class PostgresKeeping(PostgresPart):
 
     def clashes(self, versions: Sequence[StoredVersion]) -> list[str]:
         """Return the ids of versions that are there already with another content."""
-        found: list[str] = []
+        clashing: list[str] = []
         by_tenant = _by_tenant(versions)
         codecs = {tenant: self._codecs.get(tenant) for tenant in by_tenant}
         with self._database.snapshot() as session:
             for tenant, some in by_tenant.items():
                 there = _existing_versions(session, tenant, some, codecs[tenant])
-                for one in some:
-                    held = there.get((one.record.id, one.record.version))
-                    if held is not None and held.content != _content(one):
-                        found.append(one.record.id)
-        return found
+                for stored in some:
+                    held = there.get((stored.record.id, stored.record.version))
+                    if held is not None and held.content != _content(stored):
+                        clashing.append(stored.record.id)
+        return clashing
 
     def load(
         self, versions: Sequence[StoredVersion], note: NewAuditEntry | None = None, *, model: int | None = None
@@ -166,7 +145,7 @@ class PostgresKeeping(PostgresPart):
                 append_audit_entry(session, with_counts(note, versions=added))
             return added
 
-        return self._codecs.write(self._database, store, *sorted({one.record.scope.tenant for one in versions}))
+        return self._codecs.write(self._database, store, *sorted({stored.record.scope.tenant for stored in versions}))
 
     def _load(self, session: Session, tenant: str, versions: Sequence[StoredVersion], model: int | None) -> int:
         number, serial = session.row(_TAKE, (tenant, 0))
@@ -178,8 +157,8 @@ class PostgresKeeping(PostgresPart):
         new: list[Version] = []
         ended: dict[int, dict[int, bool]] = {}
         latest = 0
-        for one in versions:
-            record = one.record
+        for stored in versions:
+            record = stored.record
             superseded_at = None if record.superseded_at is None else to_micros(record.superseded_at)
             place = (record.id, record.version)
             held = there.get(place)
@@ -189,7 +168,7 @@ class PostgresKeeping(PostgresPart):
                 created_at = to_micros(record.created_at)
                 arrival = before.arrival if before is not None and before.created_at == created_at else number
                 made = Version(
-                    draft_of(one, self._analysis, model),
+                    draft_of(stored, self._analysis, model),
                     number,
                     record.version,
                     arrival=arrival,
@@ -199,8 +178,8 @@ class PostgresKeeping(PostgresPart):
                     deleted=record.deleted,
                 )
                 new.append(made)
-                there[place] = _ExistingVersion(number, arrival, created_at, superseded_at is None, _content(one))
-            elif held.content != _content(one):
+                there[place] = _ExistingVersion(number, arrival, created_at, superseded_at is None, _content(stored))
+            elif held.content != _content(stored):
                 raise AlreadyExists(
                     f"record {record.id!r} has another version {record.version} here; nothing was loaded"
                 )
@@ -214,10 +193,10 @@ class PostgresKeeping(PostgresPart):
         if new:
             store_versions(session, new, VectorTable(in_use, self._database.vector_type, codec))
             jobs: list[tuple[Any, ...]] = []
-            for one in new:
-                written = Written(one.draft.id, one.version, "added", one.draft.kind, one.draft.scope)
-                jobs += job_rows(written, jobs_with_embedding(one.draft, in_use), one.recorded_at, codec)
-                session.execute(_GIVE_BACK, (one.recorded_at, tenant, one.draft.id, one.version, one.recorded_at))
+            for made in new:
+                written = Written(made.draft.id, made.version, "added", made.draft.kind, made.draft.scope)
+                jobs += job_rows(written, jobs_with_embedding(made.draft, in_use), made.recorded_at, codec)
+                session.execute(_GIVE_BACK, (made.recorded_at, tenant, made.draft.id, made.version, made.recorded_at))
             store_jobs(session, jobs)
         if new or ended:
             session.execute(_LOADED, (latest, number, number, tenant))
@@ -304,13 +283,13 @@ class PostgresKeeping(PostgresPart):
         now = to_micros(moment)
         with self._database.snapshot() as session:
             kinds: dict[str, int] = dict(session.rows(_KINDS, (tenant, now)))
-            versions, found, keys = session.row(
+            versions, vector_count, keys = session.row(
                 _COUNTS, {"tenant": tenant, "now": now, "hidden": list(UNCOUNTED), "vectors": vectors}
             )
             return Stats(
                 records=sum(kinds.values()),
                 versions=versions,
-                vectors=found,
+                vectors=vector_count,
                 kinds=kinds,
                 jobs=dict(session.rows(_JOBS, (tenant,))),
                 keys=keys,
@@ -335,9 +314,9 @@ def _existing_versions(
     session: Session, tenant: str, versions: Sequence[StoredVersion], codec: PostgresCodec
 ) -> dict[tuple[str, int], _ExistingVersion]:
     """Return which of the versions, and of those before them, are there."""
-    places = {(one.record.id, one.record.version - step) for one in versions for step in (0, 1)}
+    places = {(stored.record.id, stored.record.version - step) for stored in versions for step in (0, 1)}
     ids, numbers = [id for id, _ in places], [version for _, version in places]
-    found: dict[tuple[str, int], _ExistingVersion] = {}
+    existing: dict[tuple[str, int], _ExistingVersion] = {}
     for id, version, number, arrival, created_at, ended, recorded_at, kind, *kept in session.rows(
         _THERE, (tenant, ids, numbers)
     ):
@@ -349,17 +328,17 @@ def _existing_versions(
             codec.decode(data, "data", id, version),
             codec.decode(metadata, "metadata", id, version),
         )
-        found[id, version] = _ExistingVersion(number, arrival, created_at, ended is None, content)
-    return found
+        existing[id, version] = _ExistingVersion(number, arrival, created_at, ended is None, content)
+    return existing
 
 
-def _content(one: StoredVersion) -> tuple[Any, ...]:
-    record = one.record
+def _content(stored: StoredVersion) -> tuple[Any, ...]:
+    record = stored.record
     return to_micros(record.recorded_at), record.kind, record.text, dump_json(record.data), dump_json(record.metadata)
 
 
 def _by_tenant(versions: Sequence[StoredVersion]) -> dict[str, list[StoredVersion]]:
-    found: dict[str, list[StoredVersion]] = {}
-    for one in versions:
-        found.setdefault(one.record.scope.tenant, []).append(one)
-    return found
+    by_tenant: dict[str, list[StoredVersion]] = {}
+    for stored in versions:
+        by_tenant.setdefault(stored.record.scope.tenant, []).append(stored)
+    return by_tenant

@@ -1,31 +1,29 @@
 """Key-value in the same PostgreSQL schema as the records."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, LiteralString
+from typing import Any
 
 from rememo.model.audit import NewAuditEntry
-from rememo.model.times import from_micros, to_micros
+from rememo.model.times import to_micros
 from rememo.store.audit_chain import with_counts
 from rememo.store.audit_trail import mask_key_names
 from rememo.store.kv.globs import Glob, to_expression
 from rememo.store.kv.protocol import FIELD, Entry, value_identity
-from rememo.store.kv.rounds import entries, rounds
-from rememo.store.postgres.audit import append_audit_entry
-from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
+from rememo.store.kv.rounds import rounds
+from rememo.store.postgres.audit_entries import append_audit_entry
+from rememo.store.postgres.codecs import PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.tenant_guard import guard_tenants
+from rememo.store.sql.key_value import SECOND, SqlKeyValue, to_entry
 
-_SECOND = 1_000_000
 _MOST_TRIES = 100
 _ALIVE = "(expires_at IS NULL OR expires_at > %(now)s)"
 _HERE = "tenant = %(tenant)s AND space = %(space)s AND key = %(key)s"
 _ANYHOW = "tenant = %(tenant)s AND space = %(space)s AND key = ANY(%(names)s::text[])"
 _GET = f"SELECT key, value, version, expires_at, sliding FROM kv WHERE {_ANYHOW} AND {_ALIVE}"
-_PROLONG = f"UPDATE kv SET expires_at = %(later)s WHERE {_HERE} AND expires_at > %(now)s"
 # An expired entry still counts its versions on: a swap that waits for the old value must fail.
 _KEPT = f"%(keep_ttl)s AND {_ALIVE}"
 _REPLACE = f"""UPDATE kv SET value = %(value)s, version = version + 1,
@@ -54,24 +52,12 @@ _INVALIDATE = (
     f"DELETE FROM kv WHERE tenant = %(tenant)s AND space = %(space)s AND key ~ %(pattern)s RETURNING version, {_ALIVE}"
 )
 _NAMES = "SELECT key FROM kv WHERE tenant = %(tenant)s AND space = %(space)s"
-_PAGE = """SELECT space, key FROM kv WHERE tenant = %(tenant)s AND (space, key) > (%(space)s, %(key)s)
-ORDER BY space, key LIMIT 500"""
 _ERASE = """DELETE FROM kv WHERE tenant = %(tenant)s
 AND (space, key) IN (SELECT * FROM unnest(%(spaces)s::text[], %(keys)s::text[])) RETURNING version, true"""
 _KEYS = f"SELECT key FROM kv WHERE tenant = %(tenant)s AND space = %(space)s AND key ~ %(pattern)s AND {_ALIVE} ORDER BY key"
 _VERSIONS = f"""SELECT coalesce((SELECT version FROM kv WHERE tenant = %(tenant)s AND space = wanted.space AND key = wanted.key
   AND {_ALIVE}), 0)
 FROM unnest(%(spaces)s::text[], %(keys)s::text[]) WITH ORDINALITY AS wanted (space, key, place) ORDER BY wanted.place"""
-# From one namespace to the next by the index: how many keys each has does not matter.
-_SPACES = """WITH RECURSIVE one (space) AS (
-  SELECT min(space) FROM kv WHERE tenant = %(tenant)s
-  UNION ALL
-  SELECT (SELECT min(space) FROM kv WHERE tenant = %(tenant)s AND space > one.space) FROM one WHERE one.space IS NOT NULL
-) SELECT space FROM one WHERE space IS NOT NULL"""
-_ENTRIES = f"""SELECT key, value, version, expires_at, sliding FROM kv
-WHERE tenant = %(tenant)s AND space = %(space)s AND {_ALIVE} ORDER BY key"""
-_DUMP = f"""SELECT space, key, value, version, expires_at, sliding FROM kv
-WHERE tenant = %(tenant)s AND (space, key) > (%(space)s, %(key)s) AND {_ALIVE} ORDER BY space, key LIMIT 500"""
 _LOAD = f"{_SET} WHERE held.version < excluded.version"
 _EXPIRED_TENANTS = "SELECT DISTINCT tenant FROM kv WHERE expires_at <= %(now)s ORDER BY tenant"
 _SWEEP = """DELETE FROM kv WHERE tenant = %(tenant)s AND (space, key) IN
@@ -79,32 +65,18 @@ _SWEEP = """DELETE FROM kv WHERE tenant = %(tenant)s AND (space, key) IN
 
 
 @guard_tenants()
-class PostgresKeyValue:
+class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
     """The `KeyValue` protocol on a schema of a PostgreSQL database."""
 
-    def __init__(self, database: PostgresDatabase, codecs: PostgresCodecs) -> None:
-        self._database = database
-        self._codecs = codecs
-
-    def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
-        """Return an entry as it then is: prolonged, when its expiry slides."""
-        now, codec = to_micros(moment), self._codecs.get(tenant)
+    def _read_entry(self, tenant: str, space: str, key: str, now: int) -> tuple[Any, Entry] | None:
+        codec = self._codecs.get(tenant)
         place = {"tenant": tenant, "space": space, "names": list(codec.name_forms(key)), "now": now}
         row = self._database.row(_GET, place)
         if row is None:
             # It may have got another name since the keys were read.
             again = self._codecs.get(tenant)
-            return None if again.serial == codec.serial else self.get(tenant, space, key, moment)
-        entry = to_entry(row, space, codec)
-        if entry.sliding is not None and entry.expires_at is not None:
-            # A write for every read would be dear: the end moves in steps of a twentieth of the time to live.
-            later = now + round(entry.sliding * _SECOND)
-            if later - to_micros(entry.expires_at) > round(entry.sliding * _SECOND) // 20:
-                self._database.write(
-                    lambda session: session.execute(_PROLONG, {**place, "key": row[0], "later": later}), repeatable=True
-                )
-                return replace(entry, expires_at=from_micros(later))
-        return entry
+            return None if again.serial == codec.serial else self._read_entry(tenant, space, key, now)
+        return row[0], to_entry(row, space, codec)
 
     def set(
         self,
@@ -122,7 +94,7 @@ class PostgresKeyValue:
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
         now = to_micros(moment)
-        life = None if ttl is None else round(ttl * _SECOND)
+        life = None if ttl is None else round(ttl * SECOND)
         values: dict[str, Any] = {
             "tenant": tenant,
             "space": space,
@@ -187,8 +159,8 @@ class PostgresKeyValue:
 
         def delete(session: Session) -> list[Any]:
             codec = self._codecs.locked(session, tenant)
-            told = None if note is None else mask_key_names(note, codec)
-            return _remove(session, _DELETE, {**values, "names": list(codec.name_forms(key))}, told)
+            masked = None if note is None else mask_key_names(note, codec)
+            return _remove(session, _DELETE, {**values, "names": list(codec.name_forms(key))}, masked)
 
         gone = self._codecs.write(self._database, delete, tenant)
         return any(alive for _, alive in gone)
@@ -206,9 +178,9 @@ class PostgresKeyValue:
                 return _remove(session, _INVALIDATE, pattern_too, note, count=True)
             meant = Glob(pattern)
             kept = [row[0] for row in session.rows(_NAMES, values)]
-            names = [one for one in kept if meant.matches(codec.decode_name(one) or "")]
-            told = None if note is None else mask_key_names(note, codec)
-            return _remove(session, _DELETE, {**values, "names": names}, told, count=True)
+            names = [name for name in kept if meant.matches(codec.decode_name(name) or "")]
+            masked = None if note is None else mask_key_names(note, codec)
+            return _remove(session, _DELETE, {**values, "names": names}, masked, count=True)
 
         gone = self._codecs.write(self._database, invalidate, tenant)
         return sum(alive for _, alive in gone)
@@ -228,52 +200,29 @@ class PostgresKeyValue:
         if not entries:
             return ()
         codec = self._codecs.get(tenant)
-        asked = [(place, space, name) for place, (space, key) in enumerate(entries) for name in codec.name_forms(key)]
+        wanted = [(place, space, name) for place, (space, key) in enumerate(entries) for name in codec.name_forms(key)]
         values = {
             "tenant": tenant,
-            "spaces": [space for _, space, _ in asked],
-            "keys": [name for _, _, name in asked],
+            "spaces": [space for _, space, _ in wanted],
+            "keys": [name for _, _, name in wanted],
             "now": to_micros(moment),
         }
-        found = [0] * len(entries)
-        for (place, _, _), (version,) in zip(asked, self._database.rows(_VERSIONS, values), strict=True):
-            found[place] += version
-        return tuple(found)
-
-    def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
-        """Return all entries of a namespace, sorted by key; looking at them so prolongs none."""
-        codec = self._codecs.get(tenant)
-        values = {"tenant": tenant, "space": space, "now": to_micros(moment)}
-        found = [to_entry(row, space, codec) for row in self._database.rows(_ENTRIES, values)]
-        return sorted(found, key=lambda entry: entry.key)
+        versions = [0] * len(entries)
+        for (place, _, _), (version,) in zip(wanted, self._database.rows(_VERSIONS, values), strict=True):
+            versions[place] += version
+        return tuple(versions)
 
     def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
         """Remove every entry, expired or not, whose namespace and key are doomed; returns how many."""
         codec, total = self._codecs.get(tenant), 0
         for _ in rounds(partial(self._codecs.get, tenant)):
-            for rows in self._pages(_PAGE, {"tenant": tenant}):
+            for rows in self._pages(tenant, "space, key"):
                 going = [(space, key) for space, key in rows if doomed(space, codec.decode_name(key) or "")]
                 if going:
                     spaces, keys = map(list, zip(*going, strict=True))
                     values = {"tenant": tenant, "spaces": spaces, "keys": keys}
                     total += len(self._database.write(lambda session, values=values: _remove(session, _ERASE, values)))
         return total
-
-    def _pages(self, sql: LiteralString, values: dict[str, Any]) -> Iterator[list[Any]]:
-        """Give entries in the order of their names; the first columns are namespace and name."""
-        place: dict[str, Any] = {**values, "space": "", "key": ""}
-        while rows := self._database.rows(sql, place):
-            yield rows
-            place["space"], place["key"] = rows[-1][:2]
-
-    def spaces(self, tenant: str) -> list[str]:
-        """Return the namespaces that hold an entry, sorted."""
-        return [space for (space,) in self._database.rows(_SPACES, {"tenant": tenant})]
-
-    def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
-        """Give every entry of a tenant with its namespace."""
-        pages = partial(self._pages, _DUMP, {"tenant": tenant, "now": to_micros(moment)})
-        yield from entries(partial(self._codecs.get, tenant), pages, to_entry)
 
     def load(self, tenant: str, space: str, entry: Entry) -> bool:
         """Store an entry as it is, unless that version or a later one is there; says whether it was stored."""
@@ -282,7 +231,7 @@ class PostgresKeyValue:
             "space": space,
             "version": entry.version,
             "ends": None if entry.expires_at is None else to_micros(entry.expires_at),
-            "sliding": None if entry.sliding is None else round(entry.sliding * _SECOND),
+            "sliding": None if entry.sliding is None else round(entry.sliding * SECOND),
         }
 
         def load(session: Session) -> bool:
@@ -329,16 +278,3 @@ def _remove(
         if note is not None:
             append_audit_entry(session, with_counts(note, count=sum(alive for _, alive in gone)) if count else note)
     return gone
-
-
-def to_entry(row: Any, space: str, codec: PostgresCodec) -> Entry:
-    """Return the entry of a row; one that is not what was written raises `Corrupt`."""
-    name, value, version, expires_at, sliding = row
-    key = codec.decode_name(name) or ""
-    return Entry(
-        key=key,
-        value=codec.decode(value, FIELD, value_identity(space, key), version),
-        version=version,
-        expires_at=None if expires_at is None else from_micros(expires_at),
-        sliding=None if sliding is None else sliding / _SECOND,
-    )

@@ -64,15 +64,15 @@ def migrate(
     `wait` is how many seconds others may use a table that is to be changed. The connection is left with what only a
     migration may have: it is to be closed afterwards.
     """
-    found = plan(connection, schema, place, wishes, steps=steps)
-    if not found.steps:
-        return found
+    due = plan(connection, schema, place, wishes, steps=steps)
+    if not due.steps:
+        return due
     # Without the right to add it, or without it on the server, vectors are kept as plain bytes.
     with suppress(psycopg.Error), connection.transaction():
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     prepare(connection)
-    taken = [step for step in found.steps if _taken(connection, schema, place, step, wait)]
-    return MigrationPlan(place=place, steps=tuple(taken), waiting=found.waiting)
+    taken = [step for step in due.steps if _taken(connection, schema, place, step, wait)]
+    return MigrationPlan(place=place, steps=tuple(taken), waiting=due.waiting)
 
 
 def prepare(connection: "psycopg.Connection[Any]") -> None:

@@ -138,8 +138,8 @@ class PostgresReading(PostgresPart):
                     [*values, after[0], *after, limit],
                 ),
             ]
-        found = [RecordChange(row[-3:], to_record(row[:-3], scope.tenant, codec)) for row in rows]
-        return sorted(found, key=lambda one: one.mark)[:limit]
+        changes = [RecordChange(row[-3:], to_record(row[:-3], scope.tenant, codec)) for row in rows]
+        return sorted(changes, key=lambda change: change.mark)[:limit]
 
     def clock(self, tenant: str, /) -> int:
         """Return the system time of a tenant's last write in microseconds; 0 where there was none."""
@@ -148,5 +148,5 @@ class PostgresReading(PostgresPart):
     def labels(self, filter: Filter, name: str, moment: datetime) -> list[str]:
         """Return the agents, users or rooms of the records that a filter means, sorted."""
         column = {"agent": "agent", "user": '"user"', "room": "room"}[name]
-        found = self._select(filter, moment, f"DISTINCT {column}")
-        return sorted({row[0] for row in found if row[0] is not None})
+        rows = self._select(filter, moment, f"DISTINCT {column}")
+        return sorted({row[0] for row in rows if row[0] is not None})

@@ -147,8 +147,8 @@ def add_rows(
     for first in range(0, len(rows), _READ):
         part = rows[first : first + _READ]
         sql = _VECTORS.format(column=column(codec))
-        found = database.rows(sql, (tenant, model, [row[0] for row in part])) if model else []
-        blobs = from_wire(model, found, codec)
+        vectors = database.rows(sql, (tenant, model, [row[0] for row in part])) if model else []
+        blobs = from_wire(model, vectors, codec)
         columns.append([(*_with_speaker(row, codec), blobs.get(row[0])) for row in part])
 
 

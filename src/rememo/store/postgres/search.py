@@ -94,30 +94,32 @@ class PostgresSearch(ScopeSearch, PostgresPart):
         if meant is not None and meant.sum() * _FEW_OF < len(meant):
             numbers = self._index.among(scope.tenant, model, timeline.numbers[meant], vector, limit)
         else:
-            numbers = self._found(scope, model, vector, limit, None if meant is None else timeline.numbers[meant])
+            numbers = self._search_index(
+                scope, model, vector, limit, None if meant is None else timeline.numbers[meant]
+            )
         scores = self._exact(scope.tenant, numbers, vector)
         best = np.lexsort((numbers, -scores))[:limit]
         mean, deviation = self._index.background(scope, model, timeline.numbers).of(vector)
         return Nearest(numbers=numbers[best], scores=scores[best], mean=mean, deviation=deviation)
 
-    def _found(
+    def _search_index(
         self, scope: Scope, model: int, vector: NDArray[np.float32], limit: int, meant: NDArray[np.int64] | None
     ) -> NDArray[np.int64]:
         """Return what the index finds of those that are meant; when they are too few, more is asked for."""
         wanted = limit if meant is None else limit * 2
         while True:
-            found = self._index.nearest(scope, model, vector, wanted)
-            kept = found if meant is None else found[np.isin(found, meant)]
-            if len(kept) >= limit or len(found) < wanted:
+            numbers = self._index.nearest(scope, model, vector, wanted)
+            kept = numbers if meant is None else numbers[np.isin(numbers, meant)]
+            if len(kept) >= limit or len(numbers) < wanted:
                 return kept
             wanted *= 4
 
     def _exact(self, tenant: str, /, numbers: NDArray[np.int64], vector: NDArray[np.float32]) -> NDArray[np.float32]:
         codec = self._codecs.get(tenant)
-        found = self._database.rows(_EXACT.format(column=column(codec)), (tenant, numbers.tolist()))
+        rows = self._database.rows(_EXACT.format(column=column(codec)), (tenant, numbers.tolist()))
         scores = np.zeros(len(numbers), np.float32)
-        if found:
-            blobs = from_wire(found[0][2], [row[:2] for row in found], codec)
+        if rows:
+            blobs = from_wire(rows[0][2], [row[:2] for row in rows], codec)
             floats = np.frombuffer(b"".join(blobs.values()), np.float32).reshape(len(blobs), -1)
             known = dict(zip(blobs, floats @ vector, strict=True))
             scores[:] = [known.get(number, 0) for number in numbers.tolist()]

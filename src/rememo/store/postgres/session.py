@@ -1,14 +1,24 @@
-"""One connection while it is lent: statements in, rows out."""
+"""One connection while it is lent: statements in, rows out.
+
+Statements that all SQL stores share have a `?` for a value; the driver's own sign is `%s`.
+"""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, LiteralString, cast
 
 import psycopg
 from psycopg import Cursor
 
+from rememo.store.sql.session import Values
+
 _COPY = re.compile(r"COPY (\w+) \(([^)]+)\) FROM STDIN \(FORMAT BINARY\)")
-Values = Sequence[Any] | Mapping[str, Any]
+
+
+@lru_cache(maxsize=2_048)
+def _with_own_signs(sql: str) -> LiteralString:
+    return cast("LiteralString", sql.replace("?", "%s"))
 
 
 class Session:
@@ -22,7 +32,7 @@ class Session:
 
     def execute(self, sql: str, values: Values = ()) -> Cursor[Any]:
         """Run a statement, prepared when it is met first."""
-        return self._connection.execute(cast("LiteralString", sql), values, prepare=True, binary=True)
+        return self._connection.execute(_with_own_signs(sql), values, prepare=True, binary=True)
 
     def rows(self, sql: str, values: Values = ()) -> list[Any]:
         """Return all rows of a statement."""
@@ -45,7 +55,7 @@ class Session:
         """Give the rows of a long answer without holding all of them; inside a transaction only."""
         with self._connection.cursor("rememo", binary=True) as cursor:
             cursor.itersize = size
-            yield from cursor.execute(cast("LiteralString", sql), values)
+            yield from cursor.execute(_with_own_signs(sql), values)
 
     def copy(self, sql: str, types: Sequence[str | int], rows: Iterable[Sequence[Any]]) -> None:
         """Load many rows at once."""

@@ -10,10 +10,12 @@ from rememo.model.times import from_micros, to_micros
 from rememo.runtime.lazy import lazy
 from rememo.store.commits import key_space, pack_commit, unpack_commit
 from rememo.store.drafts import Draft
-from rememo.store.postgres.audit import PostgresAudit, append_audit_entry
+from rememo.store.postgres.audit import PostgresAudit
+from rememo.store.postgres.audit_entries import append_audit_entry
+from rememo.store.postgres.codecs import PostgresCodecs
+from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.erasure import PostgresErasure
 from rememo.store.postgres.errors import Unknown
-from rememo.store.postgres.id_renaming import PostgresIdRenaming
 from rememo.store.postgres.jobs import PostgresJobs
 from rememo.store.postgres.keeping import PostgresKeeping
 from rememo.store.postgres.models import PostgresModels
@@ -23,9 +25,10 @@ from rememo.store.postgres.search import PostgresSearch
 from rememo.store.postgres.session import Session
 from rememo.store.postgres.tenant_guard import guard_tenants
 from rememo.store.postgres.thinning import PostgresThinning
-from rememo.store.postgres.verify import verify
+from rememo.store.postgres.verify import PostgresVerifier
 from rememo.store.postgres.writing import PostgresTransaction, add_one
 from rememo.store.reports import Check
+from rememo.store.sql.id_renaming import SqlIdRenaming
 from rememo.store.writes import Commit, Put, Write, Written
 
 _KEPT = "SELECT commit FROM keys WHERE tenant = %s AND scope = %s AND key = ANY(%s::text[])"
@@ -53,7 +56,7 @@ class PostgresStore(
     PostgresAudit,
     PostgresErasure,
     PostgresModels,
-    PostgresIdRenaming,
+    SqlIdRenaming[PostgresDatabase, PostgresCodecs],
 ):
     """The `Store` protocol on a schema of a PostgreSQL database."""
 
@@ -69,10 +72,10 @@ class PostgresStore(
     ) -> Commit:
         """Apply a batch atomically and in order; it is durable and findable when this returns."""
         attempt, lost, sealed = _Attempt(scope.tenant, writes), False, self._codecs.cipher is not None
-        if len(writes) == 1 and not (sealed or key or note) and isinstance(one := writes[0], Put) and one.fresh:
+        if len(writes) == 1 and not (sealed or key or note) and isinstance(write := writes[0], Put) and write.fresh:
             codec = self._codecs.cached(scope.tenant)
             try:
-                added = add_one(self._database, one.draft, moment, after=after, codec=codec)
+                added = add_one(self._database, write.draft, moment, after=after, codec=codec)
             except Unknown:
                 added, lost = None, True
             if added is not None:
@@ -111,7 +114,7 @@ class PostgresStore(
 
     def verify(self) -> Check:
         """Check that records, words, vectors and jobs agree."""
-        return verify(self._database, self._codecs)
+        return PostgresVerifier(self._database, self._codecs).run()
 
     @lazy
     def _caller(self) -> Notifier:

@@ -28,14 +28,14 @@ _TENANT: Mapping[str, Callable[[Any], str | None]] = {
     "note": lambda value: value.scope.tenant,
     "job": lambda value: value.tenant,
     "jobs": lambda value: _only(job.tenant for job in value),
-    "endings": lambda value: _only(one.job.tenant for one in value),
-    "versions": lambda value: _only(one.record.scope.tenant for one in value),
+    "endings": lambda value: _only(ending.job.tenant for ending in value),
+    "versions": lambda value: _only(stored.record.scope.tenant for stored in value),
 }
 
 
 def _only(tenants: Iterator[str]) -> str | None:
-    found = set(tenants)
-    return found.pop() if len(found) == 1 else ALL_TENANTS
+    distinct = set(tenants)
+    return distinct.pop() if len(distinct) == 1 else ALL_TENANTS
 
 
 def current_tenant() -> str | None:
@@ -75,15 +75,15 @@ def guard_tenants(*, store_wide: frozenset[str] = frozenset()) -> Callable[[type
 
 def _guarded(method: Callable[..., Any], *, store_wide: bool) -> Callable[..., Any]:
     names = list(signature(method).parameters)
-    told = None if store_wide else next((name for name in names if name in _TENANT), None)
-    if told is None and not store_wide:
+    argument = None if store_wide else next((name for name in names if name in _TENANT), None)
+    if argument is None and not store_wide:
         raise TypeError(f"{method.__qualname__} names no tenant; say so where its class is walled")
-    place = 0 if told is None else names.index(told) - 1
+    place = 0 if argument is None else names.index(argument) - 1
 
     def reach(given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:
-        if told is None:
+        if argument is None:
             return ALL_TENANTS
-        return _TENANT[told](given[place] if place < len(given) else named[told])
+        return _TENANT[argument](given[place] if place < len(given) else named[argument])
 
     if isgeneratorfunction(method):
 

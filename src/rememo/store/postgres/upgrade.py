@@ -64,17 +64,17 @@ class _Upgrade:
 
     def _told(self) -> MigrationPlan:
         """Tell what would be done; where there is nothing yet, it is made and undone to see what it would be."""
-        found = plan(self._connection, self._schema, self._place, self._wishes)
+        due = plan(self._connection, self._schema, self._place, self._wishes)
         with self._connection.transaction() as undone:
-            if found.steps and not self._exists():
-                steps = [step for step in found.steps if not step.one_by_one]
+            if due.steps and not self._exists():
+                steps = [step for step in due.steps if not step.one_by_one]
                 migrate(self._connection, self._schema, self._place, wait=self._wait, steps=steps)
             statements, notes = self._extras() if self._exists() else ((), ())
             if self._wishes.citus and not has_citus(self._connection):
                 notes = (*notes, _NO_CITUS.format(place=self._place))
             raise psycopg.Rollback(undone)
         return MigrationPlan(
-            place=self._place, steps=found.steps, waiting=found.waiting, statements=statements, notes=notes
+            place=self._place, steps=due.steps, waiting=due.waiting, statements=statements, notes=notes
         )
 
     def _exists(self) -> bool:
@@ -90,8 +90,8 @@ class _Upgrade:
                 "a store cannot have both row-level security and Citus: its nodes would not know whose transaction it is"
             )
         if wishes.grant is not None:
-            found = self._connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (wishes.grant,)).fetchone()
-            if found is None:
+            role = self._connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (wishes.grant,)).fetchone()
+            if role is None:
                 raise InvalidInput(f"there is no role {wishes.grant!r} on {self._place}; run CREATE ROLE first")
 
     def _extras(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -104,15 +104,15 @@ class _Upgrade:
             if slow and allowed:
                 statements.append(MAKE_LEAKPROOF)
             elif slow:
-                told = MAKE_LEAKPROOF.as_string(connection)
-                notes.append(f"searches by words read a whole tenant until a superuser has run here: {told}")
+                statement = MAKE_LEAKPROOF.as_string(connection)
+                notes.append(f"searches by words read a whole tenant until a superuser has run here: {statement}")
             if (role := bypassing_role(connection)) is not None:
                 notes.append(
                     f"no policy holds the role {role}: let programs connect as another one, made ready by --grant"
                 )
         if self._wishes.grant is not None:
             statements += grant_statements(self._schema, self._wishes.grant, version=connection.info.server_version)
-        return tuple(one.as_string(connection) for one in statements), tuple(notes)
+        return tuple(statement.as_string(connection) for statement in statements), tuple(notes)
 
     def _do(self, statements: tuple[str, ...]) -> None:
         if not statements:

@@ -38,9 +38,9 @@ def from_wire(model: int, rows: Sequence[tuple[int, bytes]], codec: PostgresCode
         return {}
     numbers, kept = zip(*rows, strict=True)
     if not codec.encrypted:
-        return {number: one.tobytes() for number, one in zip(numbers, to_floats(list(kept)), strict=True)}
+        return {number: vector.tobytes() for number, vector in zip(numbers, to_floats(list(kept)), strict=True)}
     opened = codec.decode_vectors([_place(model, number) for number in numbers], kept)
-    return {number: one for number, one in zip(numbers, opened, strict=True) if one is not None}
+    return {number: vector for number, vector in zip(numbers, opened, strict=True) if vector is not None}
 
 
 def _place(model: int, number: int) -> int:

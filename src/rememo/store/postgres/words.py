@@ -105,7 +105,9 @@ def match(
     if not wanted:
         return []
     marks = [
-        one if level == 1 else f"{one}^{level}" for one in map(_short, wanted) for level in range(1, MOST_COUNTED + 1)
+        term if level == 1 else f"{term}^{level}"
+        for term in map(_short, wanted)
+        for level in range(1, MOST_COUNTED + 1)
     ]
     small = held * _LARGE_SHARE < newest
     names = {
@@ -113,21 +115,21 @@ def match(
         "terms": _LABELLED if small else _BARE,
         "labelled": " AND terms @> ARRAY[%(label)s::text]" if small else "",
     }
-    one = _WALK if database.index_hidden else _MATCH
-    sql = one.format(current="current", **names)
+    template = _WALK if database.index_hidden else _MATCH
+    sql = template.format(current="current", **names)
     if past:
-        sql += " UNION ALL " + one.format(current="NOT current", **names)
+        sql += " UNION ALL " + template.format(current="NOT current", **names)
     places = _term_places(database, sql, {"tenant": scope.tenant, "label": _narrowest(scope)}, marks, codecs)
-    found: list[WordMatch] = []
+    matches: list[WordMatch] = []
     for position, term in enumerate(wanted):
         levels = places[position * MOST_COUNTED : (position + 1) * MOST_COUNTED]
         standing = np.sort(np.concatenate(levels[0])) if levels[0] else np.zeros(0, np.int64)
         counts = np.ones(len(standing), dtype=np.int8)
         for numbers in levels[1:]:
-            for one in numbers:
-                counts[np.searchsorted(standing, one)] += 1
-        found.append(WordMatch(term, standing, counts))
-    return found
+            for repeated in numbers:
+                counts[np.searchsorted(standing, repeated)] += 1
+        matches.append(WordMatch(term, standing, counts))
+    return matches
 
 
 def _term_places(

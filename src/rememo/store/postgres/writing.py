@@ -16,7 +16,7 @@ from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.cipher.payloads import encode_payload
-from rememo.store.commits import content_hash, jobs_with_embedding
+from rememo.store.commits import jobs_with_embedding
 from rememo.store.drafts import Draft
 from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
@@ -26,20 +26,13 @@ from rememo.store.postgres.session import Session
 from rememo.store.postgres.types import Texts, VectorBytes
 from rememo.store.postgres.vectors import VectorTable
 from rememo.store.postgres.words import index_terms
+from rememo.store.record_columns import PACKED, VersionTimes, insert_columns, version_row
 from rememo.store.rules import NewestVersion, WriteRules
 from rememo.store.writes import Commit, Put, RemoveAll, Revise, Write, Written
 
-_COLUMNS = (
-    "tenant, number, version, at, arrival, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,"
-    ' expires_at, fingerprint, importance, trust, length, deleted, pinned, asks, id, kind, agent, "user", room, source,'
-    " quarantine, speaker, hash, data, metadata, text, packed"
-)
-_NAMES = [name.strip('"') for name in _COLUMNS.split(", ")]
-_TYPES = (
-    "text", "int8", "int4", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "int8", "float8",
-    "float8", "int4", "bool", "bool", "bool", "text", "text", "text", "text", "text", "text", "text", "text", "bytea",
-    "text", "text", "text", "bytea",
-)  # fmt: skip
+_COLUMNS = ", ".join(column.name for column in insert_columns(PACKED))
+_NAMES = [column.name.strip('"') for column in insert_columns(PACKED)]
+_TYPES = [column.type for column in insert_columns(PACKED)]
 _COPY_RECORDS = f"COPY records ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
 _COPY_WORDS = "COPY words (tenant, number, current, terms) FROM STDIN (FORMAT BINARY)"
 _COPY_JOBS = "COPY jobs (tenant, id, task, payload, state, attempts, due_at, created_at) FROM STDIN (FORMAT BINARY)"
@@ -55,12 +48,21 @@ RETURNING number, clock"""
 _SAME_MODEL = "WHERE EXISTS (SELECT 1 FROM models WHERE models.current AND models.model = %(model)s)"
 _NO_MODEL = "WHERE NOT EXISTS (SELECT 1 FROM models WHERE models.current)"
 _GIVEN = "SELECT %(number)s::bigint AS number, %(clock)s::bigint AS clock"
+# What the tenant's row tells where it is the one that gives the number and the time, and types that are not clear by themselves.
+_EXPRESSIONS = {
+    "number": "number",
+    "at": "coalesce(%(occurred_at)s::bigint, %(created_at)s::bigint, clock)",
+    "arrival": "coalesce(%(arrival)s::bigint, number)",
+    "created_at": "coalesce(%(created_at)s::bigint, clock)",
+    "recorded_at": "clock",
+    **{
+        name: f"%({name})s::bigint" for name in ("superseded_at", "occurred_at", "valid_from", "valid_to", "expires_at")
+    },
+    "importance": "%(importance)s::float8",
+    "packed": "%(packed)s::bytea",
+}
 _STORE = f"""stored AS (INSERT INTO records ({_COLUMNS}) SELECT
-  %(tenant)s, number, %(version)s, coalesce(%(occurred_at)s::bigint, %(created_at)s::bigint, clock),
-  coalesce(%(arrival)s::bigint, number), coalesce(%(created_at)s::bigint, clock), clock, %(superseded_at)s::bigint,
-  %(occurred_at)s::bigint, %(valid_from)s::bigint, %(valid_to)s::bigint, %(expires_at)s::bigint, %(fingerprint)s,
-  %(importance)s::float8, %(trust)s, %(length)s, %(deleted)s, %(pinned)s, %(asks)s, %(id)s, %(kind)s, %(agent)s, %(user)s,
-  %(room)s, %(source)s, %(quarantine)s, %(speaker)s, %(hash)s, %(data)s, %(metadata)s, %(text)s, %(packed)s::bytea FROM place)"""
+  {", ".join(_EXPRESSIONS.get(name, f"%({name})s") for name in _NAMES)} FROM place)"""
 _INDEX = """indexed AS (INSERT INTO words (tenant, number, current, terms)
   SELECT %(tenant)s, number, %(superseded_at)s::bigint IS NULL, %(terms)s::text[] FROM place)"""
 _EMBED = """embedded AS (INSERT INTO vectors (tenant, model, number, {column})
@@ -120,45 +122,8 @@ class Version:
 
     def row(self, codec: PostgresCodec) -> tuple[Any, ...]:
         """Return its row of `records`."""
-        draft, scope = self.draft, self.draft.scope
-        id, version = draft.id, self.version
-        occurred_at = _micros(draft.occurred_at)
-        text, packed = codec.encode_text(draft.text, id, version)
-        data = codec.encode(draft.data, "data", id, version)
-        return (
-            scope.tenant,
-            self.number,
-            self.version,
-            self.created_at if occurred_at is None else occurred_at,
-            self.arrival,
-            self.created_at,
-            self.recorded_at,
-            self.superseded_at,
-            occurred_at,
-            _micros(draft.valid_from),
-            _micros(draft.valid_to),
-            _micros(draft.expires_at),
-            codec.blind_fingerprint(draft.fingerprint),
-            draft.importance,
-            draft.trust,
-            len(draft.terms),
-            self.deleted,
-            draft.pinned,
-            draft.asks,
-            draft.id,
-            draft.kind,
-            scope.agent,
-            scope.user,
-            scope.room,
-            codec.encode_optional(draft.source, "source", id, version),
-            codec.encode_optional(draft.quarantine, "quarantine", id, version),
-            codec.encode_name(draft.speaker),
-            content_hash(draft.kind, text if packed is None else packed, data),
-            data,
-            codec.encode(draft.metadata, "metadata", id, version),
-            text,
-            packed,
-        )
+        times = VersionTimes(self.created_at, self.recorded_at, self.superseded_at, self.deleted, self.arrival)
+        return version_row(self.draft, self.number, self.version, times, codec)
 
 
 def opening(writes: Sequence[Write]) -> int:
@@ -206,8 +171,8 @@ class PostgresTransaction(WriteRules):
             self._look_up(ids)
         written = self.do(self._writes)
         if after is not None:
-            for one in written:
-                self._add_jobs(one, after(one))
+            for record in written:
+                self._add_jobs(record, after(record))
         self._flush()
         store_jobs(self._session, self._jobs)
         return Commit(
@@ -221,9 +186,9 @@ class PostgresTransaction(WriteRules):
 
     def _look_up(self, ids: Sequence[str]) -> None:
         for id, *row in self._session.rows(_LAST, (self._tenant, list(dict.fromkeys(ids)))):
-            self._known[id] = self._found(row)
+            self._known[id] = self._to_newest(row)
 
-    def _found(self, row: Sequence[Any]) -> NewestVersion:
+    def _to_newest(self, row: Sequence[Any]) -> NewestVersion:
         number, arrival, version, created_at, kind, agent, user, room, superseded_at, expires_at = row
         return NewestVersion(
             number=number,
@@ -288,9 +253,9 @@ class PostgresTransaction(WriteRules):
             lambda filter, numbers: select(filter, from_micros(self.clock), columns, numbers),
             self._codecs,
         )
-        found = sorted(((row[0], self._found(row[1:])) for row in rows), key=lambda one: one[1].number)
-        self._known.update(found)
-        return found
+        newest = sorted(((row[0], self._to_newest(row[1:])) for row in rows), key=lambda item: item[1].number)
+        self._known.update(newest)
+        return newest
 
     # ---- jobs
 
@@ -331,12 +296,12 @@ def store_versions(session: Session, versions: Sequence[Version], how: VectorTab
     vectors, copies = _vectors(versions, how.model) if how.model is not None else ({}, [])
     wires = {number: how.to_wire(vector, number) for number, vector in vectors.items()}
     if len(versions) <= _FEW:
-        for one in versions:
-            wire = wires.get(one.number)
-            values = {**one.values(codec), "model": how.model, "vector": wire}
+        for version in versions:
+            wire = wires.get(version.number)
+            values = {**version.values(codec), "model": how.model, "vector": wire}
             session.execute(_STORE_GIVEN[None if wire is None else how.column], values)
     else:
-        session.copy(_COPY_RECORDS, _TYPES, (one.row(codec) for one in versions))
+        session.copy(_COPY_RECORDS, _TYPES, (version.row(codec) for version in versions))
         session.copy(_COPY_WORDS, ("text", "int8", "bool", "text[]"), _entries(versions, codec))
         if wires:
             how.load(session, tenant, wires)
@@ -344,13 +309,13 @@ def store_versions(session: Session, versions: Sequence[Version], how: VectorTab
 
 
 def _entries(versions: Sequence[Version], codec: PostgresCodec) -> Iterator[tuple[str, int, bool, Texts]]:
-    for one in versions:
-        scope = one.draft.scope
+    for version in versions:
+        scope = version.draft.scope
         yield (
             scope.tenant,
-            one.number,
-            one.superseded_at is None,
-            index_terms(scope, one.draft.terms, codec.blind_index),
+            version.number,
+            version.superseded_at is None,
+            index_terms(scope, version.draft.terms, codec.blind_index),
         )
 
 
@@ -395,17 +360,17 @@ def _vectors(
     """Return the vectors of versions by a model, and for those that keep an earlier one whose it is."""
     own: dict[int, NDArray[np.float32]] = {}
     copies: list[tuple[int, str, int]] = []
-    made = {(one.draft.id, one.version): one for one in versions}
-    for one in versions:
-        source, version = one, one.version
+    made = {(target.draft.id, target.version): target for target in versions}
+    for target in versions:
+        source, version = target, target.version
         # The version it keeps the vector of may be as new as itself.
         while source is not None and source.draft.vector is None and source.draft.vector_of is not None:
             version = source.draft.vector_of
-            source = made.get((one.draft.id, version))
+            source = made.get((target.draft.id, version))
         if source is None:
-            copies.append((one.number, one.draft.id, version))
+            copies.append((target.number, target.draft.id, version))
         elif source.draft.vector is not None and source.draft.embedded_by == model:
-            own[one.number] = source.draft.vector
+            own[target.number] = source.draft.vector
     return own, copies
 
 

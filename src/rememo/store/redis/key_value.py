@@ -41,10 +41,10 @@ class RedisKeyValue:
     def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
         """Return an entry as it then is: prolonged, when its expiry slides."""
         place = _Place(self._server.prefix, tenant, space)
-        found = self._server.run(
+        row = self._server.run(
             GET, (place.index, place.ends, place.value(key), place.spaces), (key, to_micros(moment), space), wrote=False
         )
-        return None if found is None else self._entry(tenant, space, (key.encode(), *found))
+        return None if row is None else self._entry(tenant, space, (key.encode(), *row))
 
     def set(
         self,
@@ -93,39 +93,39 @@ class RedisKeyValue:
         self, tenant: str, space: str, pattern: str, moment: datetime, *, note: NewAuditEntry | None = None
     ) -> int:
         """Remove every key that a glob pattern matches; returns how many there were."""
-        total = found = 0
+        total = live = 0
         for keys in self._matching(tenant, space, pattern):
             gone, alive = self._remove(tenant, space, keys, to_micros(moment))
-            total, found = total + gone, found + alive
+            total, live = total + gone, live + alive
         if total and note is not None:
-            self._record(with_counts(note, count=found))
-        return found
+            self._record(with_counts(note, count=live))
+        return live
 
     def keys(self, tenant: str, space: str, pattern: str, moment: datetime) -> list[str]:
         """Return the keys that a glob pattern matches, sorted."""
-        found: list[str] = []
+        names: list[str] = []
         for keys in self._matching(tenant, space, pattern):
-            found += [row[0].decode() for row in self._read(tenant, space, keys, moment, values=False)]
-        return sorted(found)
+            names += [row[0].decode() for row in self._read(tenant, space, keys, moment, values=False)]
+        return sorted(names)
 
     def versions(self, tenant: str, entries: Sequence[tuple[str, str]], moment: datetime) -> tuple[int, ...]:
         """Return the versions of entries, 0 for nothing there."""
-        found: list[int] = []
+        versions: list[int] = []
         for start in range(0, len(entries), _MOST_AT_ONCE):
             part = entries[start : start + _MOST_AT_ONCE]
             places = [(_Place(self._server.prefix, tenant, space), key) for space, key in part]
             names = [name for place, key in places for name in (place.index, place.value(key))]
             arguments = (to_micros(moment), *(key for _, key in part))
-            found += map(int, self._server.run(VERSIONS, names, arguments, wrote=False))
-        return tuple(found)
+            versions += map(int, self._server.run(VERSIONS, names, arguments, wrote=False))
+        return tuple(versions)
 
     def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
         """Return all entries of a namespace, sorted by key; looking at them so prolongs none."""
-        found: list[Entry] = []
+        result: list[Entry] = []
         for keys in self._matching(tenant, space, "*"):
             rows = self._read(tenant, space, keys, moment, values=True)
-            found += [self._entry(tenant, space, row) for row in rows]
-        return sorted(found, key=lambda entry: entry.key)
+            result += [self._entry(tenant, space, row) for row in rows]
+        return sorted(result, key=lambda entry: entry.key)
 
     def spaces(self, tenant: str) -> list[str]:
         """Return the namespaces that hold an entry, sorted."""
@@ -201,10 +201,10 @@ class RedisKeyValue:
         return sorted(name.decode() for page in names for name in page)
 
     def _expired(self, place: "_Place", now: int) -> list[str]:
-        found = self._server.read(
+        expired = self._server.read(
             lambda client: client.zrangebyscore(place.ends, "-inf", now, start=0, num=_MOST_AT_ONCE)
         )
-        return [key.decode() for key in found]
+        return [key.decode() for key in expired]
 
     def _matching(self, tenant: str, space: str, pattern: str) -> Iterator[list[str]]:
         """Give the keys that a pattern matches, expired or not, in parts."""

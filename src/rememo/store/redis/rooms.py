@@ -120,19 +120,19 @@ class RedisRoom:
         """Append messages, all or none; returns an id that is there already, and then nothing was changed."""
         now = to_micros(moment)
         millis = math.ceil(self._life / 1_000) + GRACE_MILLIS
-        said = [word for one in messages for word in one]
-        taken = self._server.run(_ADD, self._keys, (now, now + self._life, millis, self._most, *said), wrote=True)
+        arguments = [word for message in messages for word in message]
+        taken = self._server.run(_ADD, self._keys, (now, now + self._life, millis, self._most, *arguments), wrote=True)
         return None if taken is None else taken.decode()
 
     def read(self, first: int, last: int, moment: datetime) -> list[str]:
         """Return the messages from one place to another, both counted from the end by negative numbers."""
-        found = self._server.run(_READ, self._keys, (to_micros(moment), first, last), wrote=False)
-        return [one.decode() for one in found if one]
+        items = self._server.run(_READ, self._keys, (to_micros(moment), first, last), wrote=False)
+        return [item.decode() for item in items if item]
 
     def get(self, id: str, moment: datetime) -> str | None:
         """Return one message."""
-        found = self._server.run(_GET, self._keys, (to_micros(moment), id), wrote=False)
-        return None if not found else found.decode()
+        item = self._server.run(_GET, self._keys, (to_micros(moment), id), wrote=False)
+        return None if not item else item.decode()
 
     def count(self, moment: datetime) -> int:
         """Return how many there are."""

@@ -103,12 +103,12 @@ class Server:
         except Exception as error:
             if self._closed:
                 raise Closed("this memory was closed; open it again") from None
-            told = translate(error, self._address.shown, wrote=wrote)
-            if told is error:
+            translated = translate(error, self._address.shown, wrote=wrote)
+            if translated is error:
                 raise
-            if isinstance(told, Unavailable):
-                self._lose(told, slow=monotonic() - begun > _SLOW)
-            raise told from None
+            if isinstance(translated, Unavailable):
+                self._lose(translated, slow=monotonic() - begun > _SLOW)
+            raise translated from None
         if self._lost is not None:
             self._find()
         return answer
@@ -157,8 +157,8 @@ class Server:
         cursor: int | None = None
         seen: set[bytes] = set()
         while cursor != 0:
-            cursor, found = self.read(_scanning(verb, key, cursor or 0, match))
-            page = [name for name in (one if verb == "hscan" else one[0] for one in found) if name not in seen]
+            cursor, items = self.read(_scanning(verb, key, cursor or 0, match))
+            page = [name for name in (item if verb == "hscan" else item[0] for item in items) if name not in seen]
             seen.update(page)
             if page:
                 yield page

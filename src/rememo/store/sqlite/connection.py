@@ -9,10 +9,36 @@ from typing import Any, Final, Protocol, cast
 import apsw
 
 from rememo.files import PRIVATE_MODE, create_file
+from rememo.store.sql.session import Values
 
 MEMORY: Final = ":memory:"
 
 Bindings = Sequence[Any] | Mapping[str, Any]
+
+
+def _run(connection: Any, sql: str, values: Values) -> "Cursor":
+    return connection.execute(sql, values)
+
+
+class _Session(apsw.Connection):
+    """A connection as a session: statements in, rows out."""
+
+    def rows(self, sql: str, values: Values = ()) -> list[Any]:
+        return _run(self, sql, values).fetchall()
+
+    def row(self, sql: str, values: Values = ()) -> Any:
+        return _run(self, sql, values).fetchone()
+
+    def value(self, sql: str, values: Values = ()) -> Any:
+        row = _run(self, sql, values).fetchone()
+        return None if row is None else row[0]
+
+    def changed(self, sql: str, values: Values = ()) -> int:
+        _run(self, sql, values)
+        return self.changes()
+
+    def stream(self, sql: str, values: Values, size: int) -> Iterator[Any]:  # noqa: ARG002 - rows come one by one anyway
+        return iter(_run(self, sql, values))
 
 
 class Cursor(Protocol):
@@ -25,6 +51,10 @@ class Cursor(Protocol):
 
     def fetchall(self) -> list[Any]:
         """Return all rows."""
+        ...
+
+    def fetchone(self) -> Any:
+        """Return the first row, or None."""
         ...
 
     def __iter__(self) -> Iterator[Any]:
@@ -40,6 +70,26 @@ class Connection(Protocol):
 
     def execute(self, statements: str, bindings: Bindings | None = None) -> Cursor:
         """Run a statement."""
+        ...
+
+    def rows(self, sql: str, values: Values = ()) -> list[Any]:
+        """Return all rows of a statement."""
+        ...
+
+    def row(self, sql: str, values: Values = ()) -> Any:
+        """Return the first row of a statement, or None."""
+        ...
+
+    def value(self, sql: str, values: Values = ()) -> Any:
+        """Return the first column of the first row, or None."""
+        ...
+
+    def changed(self, sql: str, values: Values = ()) -> int:
+        """Run a statement and return how many rows it changed."""
+        ...
+
+    def stream(self, sql: str, values: Values, size: int) -> Iterator[Any]:
+        """Give row by row."""
         ...
 
     def executemany(self, statements: str, sequenceofbindings: Sequence[Bindings]) -> Cursor:
@@ -108,4 +158,9 @@ def connect(path: str, mode: int = PRIVATE_MODE) -> Connection:
             # SQLite would make it as open as the umask allows. What cannot be made, SQLite reports.
             with suppress(OSError):
                 create_file(Path(path).resolve(), mode)
-        return cast("Connection", apsw.Connection(path))
+        return cast("Connection", _Session(path))
+
+
+def connect_with(address: str, flags: int, vfs: str | None = None) -> Connection:
+    """Open an address with SQLite's own flags."""
+    return cast("Connection", _Session(address, flags=flags, vfs=vfs))

@@ -8,7 +8,7 @@ import random
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ import apsw
 from rememo.errors import Busy, Closed, Corrupt, ReadOnlyStore, StorageError
 from rememo.files import PRIVATE_MODE, create_file
 from rememo.store.migrations import MigrationPlan
+from rememo.store.sql.session import Values
 from rememo.store.sqlite import forks
 from rememo.store.sqlite.connection import MEMORY, Connection, connect
 from rememo.store.sqlite.errors import DAMAGED, translate
@@ -97,6 +98,11 @@ class SqliteDatabase:
             # Known to forks before anything is open: they wait for the lock, and carry no half-open file over.
             forks.enrol(self)
             self._writer = self._open_writer()
+
+    @property
+    def place(self) -> str:
+        """Where the store is, for messages."""
+        return self.path
 
     @property
     def in_memory(self) -> bool:
@@ -230,15 +236,20 @@ class SqliteDatabase:
 
     # ---- reads
 
-    def rows(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[Any]:
+    def rows(self, sql: str, values: Values = ()) -> list[Any]:
         """Return all rows of one query."""
         with self._reading() as connection:
-            return connection.execute(sql, parameters).fetchall()
+            return connection.execute(sql, values).fetchall()
 
-    def value(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> Any:
-        """Return the first row of one query, as a value when it has one column, or None."""
+    def row(self, sql: str, values: Values = ()) -> Any:
+        """Return the first row of one query, or None."""
         with self._reading() as connection:
-            return connection.execute(sql, parameters).get
+            return connection.execute(sql, values).fetchone()
+
+    def value(self, sql: str, values: Values = ()) -> Any:
+        """Return the first column of the first row of one query, or None."""
+        row = self.row(sql, values)
+        return None if row is None else row[0]
 
     @contextmanager
     def snapshot(self) -> Generator[Connection]:
@@ -320,7 +331,7 @@ class SqliteDatabase:
 
     # ---- writes
 
-    def write(self, run: Callable[[Connection], T]) -> T:
+    def write(self, run: Callable[[Connection], T], *, repeatable: bool = False) -> T:  # noqa: ARG002 - no commit is lost here
         """Run a function inside a transaction; when it returns, its changes are durable.
 
         The function may be one of several in the transaction, each undone alone when it raises. It must only use the

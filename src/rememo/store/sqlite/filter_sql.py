@@ -9,11 +9,10 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.filter_sql import IS_LISTED, Dialect, Sql
+from rememo.store.record_columns import read_columns
+from rememo.store.sql.dialect import SqlDialect
 
-RECORD_COLUMNS = (
-    "id, version, kind, agent, user, room, created_at, recorded_at, superseded_at, occurred_at, valid_from, valid_to,"
-    " expires_at, deleted, pinned, importance, source, trust, quarantine, data, metadata, text"
-)
+RECORD_COLUMNS = read_columns()
 
 # What is compressed or encrypted goes through a function; what is plain never does.
 _CONTENTS = {
@@ -88,7 +87,7 @@ def count_by_index(filter: Filter, moment: datetime) -> Sql | None:
     over: Sql = (f"{current}{some} AND expires_at <= ?", [*rest, now])
     less = [over, held] if filter.quarantined is False else [over]
     every = " + ".join(f"({current} AND kind = ?)" for _ in kinds)
-    sql = f"SELECT {every} - {' - '.join(f'({one})' for one, _ in less)}"
+    sql = f"SELECT {every} - {' - '.join(f'({query})' for query, _ in less)}"
     return sql, [
         *(value for kind in kinds for value in (*values, kind)),
         *(value for _, some in less for value in some),
@@ -137,10 +136,12 @@ def _condition(condition: Condition) -> Sql:
     if operator == "$eq":
         return _equals(column, path, value)
     if operator == "$in":
-        choices = [_equals(column, path, one) for one in cast("list[Any]", value)]
+        choices = [_equals(column, path, choice) for choice in cast("list[Any]", value)]
         if not choices:
             return "0", []
-        return "(" + " OR ".join(sql for sql, _ in choices) + ")", [one for _, values in choices for one in values]
+        return "(" + " OR ".join(sql for sql, _ in choices) + ")", [
+            parameter for _, values in choices for parameter in values
+        ]
     if operator == "$contains":
         inner, values = _item_equals(value)
         in_list = f"(json_type({column}, ?) = 'array' AND EXISTS (SELECT 1 FROM json_each({column}, ?) AS item WHERE {inner}))"
@@ -175,3 +176,14 @@ def _item_equals(value: object) -> Sql:
 
 _TYPE_NAMES: dict[bool | None, str] = {None: "null", True: "true", False: "false"}
 _DIALECT = Dialect("?", within, _ids, _condition)
+
+DIALECT = SqlDialect(
+    within=within,
+    any_of=lambda expression: f"{expression} IN (SELECT value FROM json_each(?))",
+    array=lambda values: dump_json(list(values)),
+    payload_field=lambda name: f"payload ->> '$.{name}'",
+    text_columns=("text",),
+    erased_of="erasure IN (SELECT number FROM erasures WHERE tenant = ? AND number = ?)",
+    erased_of_tenant="erasure IN (SELECT number FROM erasures WHERE tenant = ?)",
+    bump_epoch="INSERT INTO tenants (tenant, epoch) VALUES (?, 1) ON CONFLICT (tenant) DO UPDATE SET epoch = epoch + 1",
+)

@@ -44,8 +44,8 @@ class ForeignFile:
         with _translated(self._path):
             # Asked for all the same, SQLite would take its name for a text.
             there = {*self._column(table), "rowid"}
-            wanted = ", ".join(_quoted(one) if one in there else "NULL" for one in columns)
-            sorting = ", ".join(_quoted(one) for one in order if one in there)
+            wanted = ", ".join(_quoted(column) if column in there else "NULL" for column in columns)
+            sorting = ", ".join(_quoted(column) for column in order if column in there)
             yield from self._connection.execute(f"SELECT {wanted} FROM {_quoted(table)} ORDER BY {sorting or 1}")
 
 

@@ -30,15 +30,15 @@ class _Forks:
         self._known: weakref.WeakSet[Forkable] = weakref.WeakSet()
         self._resting: list[Forkable] = []
 
-    def enrol(self, one: Forkable) -> None:
+    def enrol(self, database: Forkable) -> None:
         with self._lock:
-            self._known.add(one)
+            self._known.add(database)
 
     def before(self) -> None:
         self._lock.acquire()
-        for one in list(self._known):
-            one.before_fork()
-            self._resting.append(one)
+        for database in list(self._known):
+            database.before_fork()
+            self._resting.append(database)
 
     def after_in_parent(self) -> None:
         while self._resting:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,22 +19,25 @@ from rememo.model.audit import NewAuditEntry
 from rememo.model.check import dump_json
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.model.times import from_micros, to_micros
+from rememo.model.times import to_micros
 from rememo.store.audit_chain import with_counts
 from rememo.store.cipher.codec import FieldCodec
 from rememo.store.commits import draft_of, jobs_with_embedding
 from rememo.store.filter_sql import IS_LISTED
 from rememo.store.kv.protocol import UNCOUNTED
 from rememo.store.reports import Stats, StoreHealth
-from rememo.store.sqlite.audit import append_audit_entry
+from rememo.store.sql.models import model_in_use, need_model
+from rememo.store.sql.snapshots import SqlSnapshots
+from rememo.store.sqlite.audit_entries import append_audit_entry
+from rememo.store.sqlite.codecs import SqliteCodecs
 from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.database import SqliteDatabase
 from rememo.store.sqlite.filter_sql import RECORD_COLUMNS, within
 from rememo.store.sqlite.key_value import keep_floor
-from rememo.store.sqlite.models import model_in_use, need_model
 from rememo.store.sqlite.part import SqlitePart
 from rememo.store.sqlite.reading import to_record
 from rememo.store.sqlite.words import MOST_STAGED, index_line, move, tables
-from rememo.store.sqlite.writing import Times, add_jobs, insert_version, latest_version, next_time, retire, tick
+from rememo.store.sqlite.writing import VersionTimes, add_jobs, insert_version, latest_version, next_time, retire, tick
 from rememo.store.versions import StoredVersion
 
 _CHUNK = 500
@@ -54,43 +57,16 @@ SELECT tenant FROM (SELECT * FROM in_records UNION SELECT * FROM in_kv UNION SEL
 WHERE tenant IS NOT NULL ORDER BY tenant"""
 
 
-class SqliteKeeping(SqlitePart):
-    """The `Keeping` half of the store, but for `verify`."""
+class SqliteKeeping(SqlSnapshots[SqliteDatabase, SqliteCodecs], SqlitePart):
+    """Snapshots, export and import, expiry, and backups and figures of the file."""
 
-    def put_snapshot(self, tenant: str, name: str, moment: datetime, note: NewAuditEntry | None = None) -> datetime:
-        """Name the present state; returns its system time."""
+    def _advance_clock(self, session: Connection, tenant: str, moment: datetime) -> int:
+        clock = next_time(session, tenant, moment)
+        tick(session, tenant, clock)
+        return clock
 
-        def put(connection: Connection) -> int:
-            if connection.execute("SELECT 1 FROM snapshots WHERE tenant = ? AND name = ?", (tenant, name)).get:
-                raise AlreadyExists(f"there is a snapshot {name!r} already; choose another name")
-            clock = next_time(connection, tenant, moment)
-            tick(connection, tenant, clock)
-            connection.execute("INSERT INTO snapshots (tenant, name, at) VALUES (?, ?, ?)", (tenant, name, clock))
-            if note is not None:
-                append_audit_entry(connection, note)
-            return clock
-
-        return from_micros(self._database.write(put))
-
-    def snapshots(self, tenant: str) -> dict[str, datetime]:
-        """Return the named states, oldest first."""
-        rows = self._database.rows("SELECT name, at FROM snapshots WHERE tenant = ? ORDER BY at", (tenant,))
-        return {name: from_micros(at) for name, at in rows}
-
-    def load_snapshots(self, tenant: str, snapshots: Mapping[str, datetime]) -> int:
-        """Bring named states back; a name that is taken keeps what it has. Returns how many were new."""
-
-        def put(connection: Connection) -> int:
-            before = connection.total_changes()
-            for name, at in snapshots.items():
-                connection.execute(
-                    "INSERT OR IGNORE INTO snapshots (tenant, name, at) VALUES (?, ?, ?)", (tenant, name, to_micros(at))
-                )
-            added = connection.total_changes() - before
-            tick(connection, tenant, max((to_micros(at) for at in snapshots.values()), default=0))
-            return added
-
-        return self._database.write(put)
+    def _raise_clock(self, session: Connection, tenant: str, at: int) -> None:
+        tick(session, tenant, at)
 
     # ---- taking away and bringing back
 
@@ -128,13 +104,13 @@ class SqliteKeeping(SqlitePart):
 
     def clashes(self, versions: Sequence[StoredVersion]) -> list[str]:
         """Return the ids of versions that are there already with another content."""
-        found: list[str] = []
+        clashing: list[str] = []
         with self._database.snapshot() as connection:
-            for one in versions:
-                there = self._there(connection, one)
-                if there is not None and there.text_and_time != _text_and_time(one):
-                    found.append(one.record.id)
-        return found
+            for stored in versions:
+                existing = self._there(connection, stored)
+                if existing is not None and existing.text_and_time != _text_and_time(stored):
+                    clashing.append(stored.record.id)
+        return clashing
 
     def load(
         self, versions: Sequence[StoredVersion], note: NewAuditEntry | None = None, *, model: int | None = None
@@ -147,7 +123,7 @@ class SqliteKeeping(SqlitePart):
                 append_audit_entry(connection, with_counts(note, versions=added))
             return added
 
-        self._codecs.ensure_keys(*{one.record.scope.tenant for one in versions})
+        self._codecs.ensure_keys(*{stored.record.scope.tenant for stored in versions})
         return self._database.write(run)
 
     def _load(self, connection: Connection, versions: Sequence[StoredVersion], model: int | None) -> int:
@@ -155,24 +131,24 @@ class SqliteKeeping(SqlitePart):
         if model is not None:
             need_model(connection, model, self._database.path)
         latest: dict[str, int] = {}
-        for one in versions:
-            record = one.record
+        for stored in versions:
+            record = stored.record
             tenant = record.scope.tenant
             codec = self._codecs.get(tenant)
             words, past = tables(tenant)
             superseded_at = None if record.superseded_at is None else to_micros(record.superseded_at)
-            times = Times(
+            times = VersionTimes(
                 created_at=to_micros(record.created_at),
                 recorded_at=to_micros(record.recorded_at),
                 superseded_at=superseded_at,
                 deleted=record.deleted,
-                arrival=_arrival(connection, one),
+                arrival=_arrival(connection, stored),
             )
-            there = self._there(connection, one)
-            if there is None:
+            existing = self._there(connection, stored)
+            if existing is None:
                 table = words if superseded_at is None else past
                 number = latest_version(connection, tenant)[0] + 1
-                draft = draft_of(one, self._analysis, model)
+                draft = draft_of(stored, self._analysis, model)
                 insert_version(
                     connection, draft, record.version, times,
                     number=number, words=table, model=in_use, codec=codec,
@@ -182,14 +158,14 @@ class SqliteKeeping(SqlitePart):
                     at=times.recorded_at, codec=codec,
                 )  # fmt: skip
                 added += 1
-                _give_back(connection, one)
-            elif there.text_and_time != _text_and_time(one):
+                _give_back(connection, stored)
+            elif existing.text_and_time != _text_and_time(stored):
                 raise AlreadyExists(
                     f"record {record.id!r} has another version {record.version} here; nothing was loaded"
                 )
-            elif there.open and superseded_at is not None:
+            elif existing.open and superseded_at is not None:
                 row = index_line(record.scope, self._analyze(record.text), codec.blind_index)
-                retire(connection, there.number, record.scope, row, at=superseded_at, deleted=record.deleted)
+                retire(connection, existing.number, record.scope, row, at=superseded_at, deleted=record.deleted)
             else:
                 continue
             latest[tenant] = max(latest.get(tenant, 0), times.recorded_at, superseded_at or 0)
@@ -203,8 +179,8 @@ class SqliteKeeping(SqlitePart):
             move(connection)
         return added
 
-    def _there(self, connection: Connection, one: StoredVersion) -> "_ExistingVersion | None":
-        record = one.record
+    def _there(self, connection: Connection, stored: StoredVersion) -> "_ExistingVersion | None":
+        record = stored.record
         row: Any = connection.execute(
             "SELECT number, superseded_at, recorded_at, kind, text, data, metadata FROM records"
             " WHERE tenant = ? AND id = ? AND version = ?",
@@ -339,18 +315,18 @@ class _ExistingVersion:
         self.text_and_time = (recorded_at, kind, text, data, metadata)
 
 
-def _arrival(connection: Connection, one: StoredVersion) -> int | None:
+def _arrival(connection: Connection, stored: StoredVersion) -> int | None:
     """Return the arrival of the version before, if this one goes on with its life."""
     row: Any = connection.execute(
         "SELECT arrival, created_at FROM records WHERE tenant = ? AND id = ? AND version < ? ORDER BY version DESC LIMIT 1",
-        (one.record.scope.tenant, one.record.id, one.record.version),
+        (stored.record.scope.tenant, stored.record.id, stored.record.version),
     ).get
-    return row[0] if row is not None and row[1] == to_micros(one.record.created_at) else None
+    return row[0] if row is not None and row[1] == to_micros(stored.record.created_at) else None
 
 
-def _give_back(connection: Connection, one: StoredVersion) -> None:
+def _give_back(connection: Connection, stored: StoredVersion) -> None:
     """Give a version that comes back the time that the one before it took over when it was thinned."""
-    record = one.record
+    record = stored.record
     began = to_micros(record.recorded_at)
     connection.execute(
         "UPDATE records SET superseded_at = ? WHERE tenant = ? AND id = ? AND version < ? AND superseded_at > ?",
@@ -358,8 +334,8 @@ def _give_back(connection: Connection, one: StoredVersion) -> None:
     )
 
 
-def _text_and_time(one: StoredVersion) -> tuple[int, str, str, str, str]:
-    record = one.record
+def _text_and_time(stored: StoredVersion) -> tuple[int, str, str, str, str]:
+    record = stored.record
     return to_micros(record.recorded_at), record.kind, record.text, dump_json(record.data), dump_json(record.metadata)
 
 

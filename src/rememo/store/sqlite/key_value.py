@@ -1,26 +1,25 @@
 """Key-value in the same SQLite file as the records."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from rememo.model.audit import NewAuditEntry
 from rememo.model.check import dump_json
-from rememo.model.times import from_micros, to_micros
+from rememo.model.times import to_micros
 from rememo.store.audit_chain import with_counts
 from rememo.store.audit_trail import mask_key_names
 from rememo.store.cipher.codec import Encoded, FieldCodec
 from rememo.store.kv.protocol import FIELD, Entry, value_identity
-from rememo.store.kv.rounds import entries, rounds
-from rememo.store.sqlite.audit import append_audit_entry
+from rememo.store.kv.rounds import rounds
+from rememo.store.sql.key_value import SECOND, SqlKeyValue, to_entry
+from rememo.store.sqlite.audit_entries import append_audit_entry
 from rememo.store.sqlite.codecs import SqliteCodecs
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import SqliteDatabase
 
-_SECOND = 1_000_000
 _GET = """SELECT key, value, version, expires_at, sliding FROM kv
 WHERE tenant = ? AND space = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)"""
 _VERSION = """ifnull((SELECT version FROM kv
@@ -29,20 +28,9 @@ _SET = """INSERT INTO kv (tenant, space, key, value, version, expires_at, slidin
 ON CONFLICT (tenant, space, key) DO UPDATE
 SET value = excluded.value, version = excluded.version, expires_at = excluded.expires_at, sliding = excluded.sliding"""
 
-# From one namespace to the next by the index: how many keys each has does not matter.
-_SPACES = """WITH RECURSIVE one (space) AS (
-  SELECT min(space) FROM kv WHERE tenant = ?
-  UNION ALL
-  SELECT (SELECT min(space) FROM kv WHERE tenant = ? AND space > one.space) FROM one WHERE one.space IS NOT NULL
-) SELECT space FROM one WHERE space IS NOT NULL"""
 
-
-class SqliteKeyValue:
+class SqliteKeyValue(SqlKeyValue[SqliteDatabase, SqliteCodecs]):
     """The `KeyValue` protocol on a SQLite file."""
-
-    def __init__(self, database: SqliteDatabase, codecs: SqliteCodecs) -> None:
-        self._database = database
-        self._codecs = codecs
 
     @contextmanager
     def _state(self, tenant: str) -> Generator[tuple[Connection, FieldCodec]]:
@@ -50,30 +38,11 @@ class SqliteKeyValue:
         with self._database.snapshot() as connection:
             yield connection, self._codecs.get(tenant)
 
-    def get(self, tenant: str, space: str, key: str, moment: datetime) -> Entry | None:
-        """Return an entry as it then is: prolonged, when its expiry slides."""
-        now = to_micros(moment)
+    def _read_entry(self, tenant: str, space: str, key: str, now: int) -> tuple[Any, Entry] | None:
         with self._state(tenant) as (connection, codec):
-            rows = (connection.execute(_GET, (tenant, space, name, now)).get for name in codec.name_forms(key))
-            row = next((one for one in rows if one is not None), None)
-        if row is None:
-            return None
-        entry = to_entry(row, space, codec)
-        if entry.sliding is not None and entry.expires_at is not None:
-            # A write for every read would be dear: the end moves in steps of a twentieth of the time to live.
-            later = now + round(entry.sliding * _SECOND)
-            if later - to_micros(entry.expires_at) > round(entry.sliding * _SECOND) // 20:
-                self._prolong(tenant, space, row[0], now, later)
-                return replace(entry, expires_at=from_micros(later))
-        return entry
-
-    def _prolong(self, tenant: str, space: str, key: Encoded, now: int, later: int) -> None:
-        self._database.write(
-            lambda connection: connection.execute(
-                "UPDATE kv SET expires_at = ? WHERE tenant = ? AND space = ? AND key = ? AND expires_at > ?",
-                (later, tenant, space, key, now),
-            )
-        )
+            rows = (connection.row(_GET, (tenant, space, name, now)) for name in codec.name_forms(key))
+            row = next((row for row in rows if row is not None), None)
+        return None if row is None else (row[0], to_entry(row, space, codec))
 
     def set(
         self,
@@ -91,7 +60,7 @@ class SqliteKeyValue:
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
         now = to_micros(moment)
-        life = None if ttl is None else round(ttl * _SECOND)
+        life = None if ttl is None else round(ttl * SECOND)
 
         def run(connection: Connection) -> int | None:
             codec = self._codecs.get(tenant)
@@ -152,10 +121,10 @@ class SqliteKeyValue:
                     (tenant, space, name),
                 )
                 keep_floor(connection, gone)
-            found = sum(ends is None or ends > now for _, _, ends in meant)
+            alive = sum(ends is None or ends > now for _, _, ends in meant)
             if meant and note is not None:
-                append_audit_entry(connection, with_counts(mask_key_names(note, codec), count=found))
-            return found
+                append_audit_entry(connection, with_counts(mask_key_names(note, codec), count=alive))
+            return alive
 
         return self._database.write(run)
 
@@ -181,16 +150,6 @@ class SqliteKeyValue:
                 values += [value for name in names for value in (tenant, space, name, now)]
             return tuple(connection.execute(f"SELECT {', '.join(columns)}", values).fetchall()[0])
 
-    def entries(self, tenant: str, space: str, moment: datetime) -> list[Entry]:
-        """Return all entries of a namespace, sorted by key; looking at them so prolongs none."""
-        codec = self._codecs.get(tenant)
-        rows = self._database.rows(
-            "SELECT key, value, version, expires_at, sliding FROM kv WHERE tenant = ? AND space = ?"
-            " AND (expires_at IS NULL OR expires_at > ?)",
-            (tenant, space, to_micros(moment)),
-        )
-        return sorted((to_entry(row, space, codec) for row in rows), key=lambda entry: entry.key)
-
     def erase(self, tenant: str, doomed: Callable[[str, str], bool]) -> int:
         """Remove every entry, expired or not, whose namespace and key are doomed; returns how many."""
         total, codec = 0, self._codecs.get(tenant)
@@ -200,36 +159,15 @@ class SqliteKeyValue:
                 going = [(tenant, space, key) for space, key in rows if doomed(space, codec.decode_name(key) or "")]
 
                 def run(connection: Connection, going: list[tuple[str, str, Encoded]] = going) -> int:
-                    return sum(keep_floor(connection, connection.execute(sql, one)) for one in going)
+                    return sum(keep_floor(connection, connection.execute(sql, place)) for place in going)
 
                 total += self._database.write(run) if going else 0
         return total
 
-    def _pages(self, tenant: str, columns: str, now: int = 0) -> Iterator[list[Any]]:
-        """Give some columns of all entries that end later, in the order of their names; the first are namespace and name."""
-        place = cast("tuple[str, Encoded]", ("", ""))
-        while rows := self._database.rows(
-            f"SELECT {columns} FROM kv WHERE tenant = ? AND (space, key) > (?, ?)"
-            " AND (expires_at IS NULL OR expires_at > ?) ORDER BY space, key LIMIT 500",
-            (tenant, *place, now),
-        ):
-            yield rows
-            place = rows[-1][:2]
-
-    def spaces(self, tenant: str) -> list[str]:
-        """Return the namespaces that hold an entry, sorted."""
-        return [space for (space,) in self._database.rows(_SPACES, (tenant, tenant))]
-
-    def dump(self, tenant: str, moment: datetime) -> Iterator[tuple[str, Entry]]:
-        """Give every entry of a tenant with its namespace."""
-        columns = "space, key, value, version, expires_at, sliding"
-        pages = partial(self._pages, tenant, columns, to_micros(moment))
-        yield from entries(partial(self._codecs.get, tenant), pages, to_entry)
-
     def load(self, tenant: str, space: str, entry: Entry) -> bool:
         """Store an entry as it is, unless that version or a later one is there; says whether it was stored."""
         ends = None if entry.expires_at is None else to_micros(entry.expires_at)
-        sliding = None if entry.sliding is None else round(entry.sliding * _SECOND)
+        sliding = None if entry.sliding is None else round(entry.sliding * SECOND)
 
         def run(connection: Connection) -> bool:
             codec = self._codecs.get(tenant)
@@ -284,16 +222,3 @@ def _meant(
     sql = "SELECT key FROM json_each(?) WHERE value GLOB ?"  # each key's place in the list
     places = [row[0] for row in connection.execute(sql, (dump_json(names), pattern)).fetchall()]
     return [(rows[place][0], names[place], rows[place][1]) for place in places]
-
-
-def to_entry(row: Any, space: str, codec: FieldCodec) -> Entry:
-    """Return the entry of a row; one that is not what was written raises `Corrupt`."""
-    name, value, version, expires_at, sliding = row
-    key = codec.decode_name(name) or ""
-    return Entry(
-        key=key,
-        value=codec.decode(value, FIELD, value_identity(space, key), version),
-        version=version,
-        expires_at=None if expires_at is None else from_micros(expires_at),
-        sliding=None if sliding is None else sliding / _SECOND,
-    )

@@ -51,22 +51,22 @@ def migrate(
     connection: Connection, path: str, *, contract: bool = False, steps: Sequence[Migration] = ()
 ) -> MigrationPlan:
     """Bring a file up to date and return what was done; one that this Rememo does not understand is refused untouched."""
-    found = plan(connection, path, contract=contract, steps=steps)
-    if not found.steps:
-        return found
+    due = plan(connection, path, contract=contract, steps=steps)
+    if not due.steps:
+        return due
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Read again under the lock: another process may have migrated in between.
-        found = plan(connection, path, contract=contract, steps=steps)
-        _apply(connection, found.steps)
-        if found.steps:
+        due = plan(connection, path, contract=contract, steps=steps)
+        _apply(connection, due.steps)
+        if due.steps:
             connection.pragma("user_version", required_migration(_recorded(connection, path, steps or migrations())))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    return found
+    return due
 
 
 def _recorded(connection: Connection, path: str, steps: Sequence[Migration]) -> Recorded:

@@ -98,17 +98,17 @@ class Pages:
 
     def free(self) -> set[int]:
         """Return the pages that hold nothing any more, as far as their list can be read."""
-        found: set[int] = set()
+        pages: set[int] = set()
         trunk = int.from_bytes(self.page(1)[32:36], "big") if self.header_readable else 0
-        while 1 < trunk <= self.count and trunk not in found:
+        while 1 < trunk <= self.count and trunk not in pages:
             page = self.page(trunk)
-            found.add(trunk)
+            pages.add(trunk)
             following, length = struct.unpack(">II", page[:8])
             if length > self.usable // 4 - 2:
                 break
-            found.update(struct.unpack(f">{length}I", page[8 : 8 + 4 * length]))
+            pages.update(struct.unpack(f">{length}I", page[8 : 8 + 4 * length]))
             trunk = following
-        return found
+        return pages
 
     def children(self, number: int) -> list[int]:
         """Return the pages below an inner node."""

@@ -63,14 +63,14 @@ class SqliteReading(SqlitePart):
         if filter.ids is not None and filter.names_one:
             # The commonest question of all: the newest version by its key, without building a query for it.
             codec = self._codecs.get(scope.tenant)
-            row = self._database.value(_GET, (scope.tenant, filter.ids[0], to_micros(moment)))
+            row = self._database.row(_GET, (scope.tenant, filter.ids[0], to_micros(moment)))
             if row is None:
                 return None
             record = to_record(row, scope.tenant, codec)
             return record if scope.contains(record.scope) and filter.reaches(record) else None
         codec = self._codecs.get(scope.tenant)
         sql, values = union(selects(filter, moment, RECORD_COLUMNS))
-        row = self._database.value(sql, values)
+        row = self._database.row(sql, values)
         return None if row is None else to_record(row, scope.tenant, codec)
 
     def read(
@@ -149,8 +149,8 @@ class SqliteReading(SqlitePart):
                     [*values, after[0], *after, limit],
                 ),
             ]
-        found = [RecordChange(row[-3:], to_record(row[:-3], scope.tenant, codec)) for row in rows]
-        return sorted(found, key=lambda one: one.mark)[:limit]
+        changes = [RecordChange(row[-3:], to_record(row[:-3], scope.tenant, codec)) for row in rows]
+        return sorted(changes, key=lambda change: change.mark)[:limit]
 
     def clock(self, tenant: str, /) -> int:
         """Return the system time of a tenant's last write in microseconds, or a later one; 0 where there was none."""

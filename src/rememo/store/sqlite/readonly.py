@@ -6,12 +6,12 @@ told how else to read: a file without a log as one that does not change, a file 
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 from urllib.parse import quote
 
 import apsw
 
-from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.connection import Connection, connect_with
 
 _FLAGS = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
@@ -60,12 +60,12 @@ def _ways(path: str) -> Iterator[Connection]:
 
 
 def _open(address: str, vfs: str | None = None) -> Connection:
-    return cast("Connection", apsw.Connection(address, flags=_FLAGS, vfs=vfs))
+    return connect_with(address, _FLAGS, vfs)
 
 
 def _look_at(path: str) -> tuple[int, int, int] | None:
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -28,15 +28,15 @@ from rememo.store.cipher.codec import ENCRYPTED, FieldCodec
 from rememo.store.cipher.protocol import CIPHER_OVERHEAD, MasterKeys, open_cipher
 from rememo.store.commits import content_hash
 from rememo.store.drafts import Analysis
+from rememo.store.sql.key_value import to_entry
+from rememo.store.sql.verify import Readable
 from rememo.store.sqlite.codecs import SqliteCodecs
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import SqliteDatabase
 from rememo.store.sqlite.key_store import SqliteKeyStore
-from rememo.store.sqlite.key_value import to_entry
 from rememo.store.sqlite.migrate import APPLICATION_ID
 from rememo.store.sqlite.pages import INDEX_INNER, INDEX_LEAF, TABLE_INNER, TABLE_LEAF, Pages, Unreadable
 from rememo.store.sqlite.row_shapes import Shape, read_shapes
-from rememo.store.sqlite.verify import Readable
 from rememo.store.sqlite.words import index_line, tables
 from rememo.store.sqlite.writing import vector_place
 
@@ -246,7 +246,7 @@ class _Rescue:
                 continue
             fitting = [shape for shape in read_shapes if shape.fits(row)]
             # An entry of an index that looks like a row of a table tells nothing.
-            if len(fitting) == 1 and not any(one.fits(row) for one in indexes):
+            if len(fitting) == 1 and not any(index.fits(row) for index in indexes):
                 self._put(fitting[0], fitting[0].read(row))
 
     def _put(self, shape: Shape, values: dict[str, Any]) -> None:
@@ -302,7 +302,7 @@ class _Rescue:
         columns = "number, tenant, id, version, speaker, text, data, metadata, source, quarantine"
         for number, tenant, id, version, speaker, *row in run(f"SELECT {columns} FROM records"):
             names = ("text", "data", "metadata", "source", "quarantine")
-            fields = [one for one in zip(names, row, strict=True) if one[1] is not None]
+            fields = [field for field in zip(names, row, strict=True) if field[1] is not None]
             if not _opens(
                 readable(tenant),
                 lambda kept, fields=fields, id=id, version=version, speaker=speaker: [
@@ -331,7 +331,7 @@ class _Rescue:
                     "SELECT version FROM records WHERE tenant = ? AND id = ? ORDER BY version DESC", (tenant, id)
                 )
             ]
-            first = next(one for one in versions if one - 1 not in versions)
+            first = next(version for version in versions if version - 1 not in versions)
             run("DELETE FROM records WHERE tenant = ? AND id = ? AND version < ?", (tenant, id, first))
         run(f"DELETE FROM vectors WHERE place & {(1 << _NUMBER_BITS) - 1} NOT IN (SELECT number FROM records)")
         run(
@@ -374,7 +374,7 @@ class _Rescue:
     def _miss(self, page: int) -> None:
         """Name the versions that an index knows and that are not there."""
         for row in self.pages.rows(page):
-            if row is None or [type(one) for one in row.values] != [str, str, int, int]:
+            if row is None or [type(value) for value in row.values] != [str, str, int, int]:
                 continue
             tenant, id, version, _ = row.values
             there = "SELECT 1 FROM records WHERE tenant = ? AND id = ? AND version = ?"

@@ -45,7 +45,7 @@ class Shape:
 
 def read_shapes(connection: Connection) -> tuple[dict[str, Shape], dict[str, Shape]]:
     """Return the shapes of the tables to be filled, and those of all indexes, by this release's schema."""
-    found: dict[str, Shape] = {}
+    tables: dict[str, Shape] = {}
     indexes: dict[str, Shape] = {}
     for name, unnumbered in connection.execute(
         "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -59,7 +59,7 @@ def read_shapes(connection: Connection) -> tuple[dict[str, Shape], dict[str, Sha
         keys = [place for place, row in enumerate(rows) if row[3]]
         key = keys[0] if not unnumbered and len(keys) == 1 and rows[keys[0]][1] == "INTEGER" else None
         if name not in _REBUILT:
-            found[name] = Shape(
+            tables[name] = Shape(
                 name=name,
                 columns=tuple(row[0] for row in rows),
                 types=tuple(row[1] for row in rows),
@@ -79,7 +79,7 @@ def read_shapes(connection: Connection) -> tuple[dict[str, Shape], dict[str, Sha
                 required=(False,) * len(columns),
                 numbered=False,
             )
-    return found, indexes
+    return tables, indexes
 
 
 def _is(kind: str, value: object) -> bool:

@@ -72,7 +72,7 @@ class SqliteScopes:
 
     def stamp(self, tenant: str) -> Stamp:
         """Return the stamp of the present state."""
-        return _stamp(self._database.value(_STAMP, (tenant,)))
+        return _stamp(self._database.row(_STAMP, (tenant,)))
 
     @contextmanager
     def state(self, _stamp: Stamp, /) -> Generator[SqliteScopeState]:

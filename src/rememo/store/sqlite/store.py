@@ -7,17 +7,19 @@ from rememo.model.audit import NewAuditEntry
 from rememo.model.job import NewJob
 from rememo.model.scope import Scope
 from rememo.store.reports import Check
+from rememo.store.sql.id_renaming import SqlIdRenaming
 from rememo.store.sqlite.audit import SqliteAudit
+from rememo.store.sqlite.codecs import SqliteCodecs
 from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.database import SqliteDatabase
 from rememo.store.sqlite.erasure import SqliteErasure
-from rememo.store.sqlite.id_renaming import SqliteIdRenaming
 from rememo.store.sqlite.jobs import SqliteJobs
 from rememo.store.sqlite.keeping import SqliteKeeping
 from rememo.store.sqlite.models import SqliteModels
 from rememo.store.sqlite.reading import SqliteReading
 from rememo.store.sqlite.search import SqliteSearch
 from rememo.store.sqlite.thinning import SqliteThinning
-from rememo.store.sqlite.verify import verify
+from rememo.store.sqlite.verify import SqliteVerifier
 from rememo.store.sqlite.writing import SqliteTransaction, WriterState, read_commit, store_commit
 from rememo.store.writes import Commit, Write, Written
 
@@ -31,7 +33,7 @@ class SqliteStore(
     SqliteAudit,
     SqliteErasure,
     SqliteModels,
-    SqliteIdRenaming,
+    SqlIdRenaming[SqliteDatabase, SqliteCodecs],
 ):
     """The `Store` protocol on one SQLite file."""
 
@@ -78,7 +80,7 @@ class SqliteStore(
 
     def verify(self) -> Check:
         """Check that records, words, vectors and jobs agree."""
-        return verify(self._database, self._codecs)
+        return SqliteVerifier(self._database, self._codecs).run()
 
     def close(self) -> None:
         """Let go of everything; closing twice is harmless."""

@@ -136,7 +136,7 @@ def match(
             "SELECT number, terms FROM staged WHERE place = ? AND instr(' ' || terms || ' ', ?)", (place, f" {wanted} ")
         )
     ]
-    found: list[WordMatch] = []
+    matches: list[WordMatch] = []
     for term in dict.fromkeys(terms):
         levels: list[NDArray[np.int64]] = []
         for level in range(1, MOST_COUNTED + 1):
@@ -152,8 +152,8 @@ def match(
         counts = np.ones(len(standing), dtype=np.int8)
         for numbers in levels[1:]:
             counts[np.searchsorted(standing, numbers)] += 1
-        found.append(WordMatch(term, standing, counts))
-    return found
+        matches.append(WordMatch(term, standing, counts))
+    return matches
 
 
 def _numbers(connection: Connection, table: str, question: str) -> NDArray[np.int64]:

@@ -12,20 +12,20 @@ from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
 from rememo.store.cipher.codec import Encoded, FieldCodec
 from rememo.store.cipher.payloads import encode_payload
-from rememo.store.commits import content_hash, jobs_with_embedding, key_space, pack_commit, unpack_commit
+from rememo.store.commits import jobs_with_embedding, key_space, pack_commit, unpack_commit
 from rememo.store.drafts import Analyze, Draft
+from rememo.store.record_columns import VersionTimes, insert_columns, version_row
 from rememo.store.rules import NewestVersion, WriteRules
-from rememo.store.sqlite.audit import append_audit_entry
+from rememo.store.sqlite.audit_entries import append_audit_entry
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.filter_sql import selects
 from rememo.store.sqlite.words import MOST_STAGED, index_line, move, remove, stage, tables
 from rememo.store.writes import Commit, Put, RemoveAll, Write, Written
 
-_INSERT = """INSERT INTO records (
-  number, tenant, id, version, kind, agent, user, room, at, arrival, created_at, recorded_at, superseded_at, occurred_at, valid_from,
-  valid_to, expires_at, deleted, pinned, importance, source, trust, quarantine, speaker, length, asks,
-  fingerprint, hash, data, metadata, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_INSERT = (
+    f"INSERT INTO records ({', '.join(column.name for column in insert_columns())})"
+    f" VALUES ({', '.join('?' for _ in insert_columns())})"
+)
 _TICK = """INSERT INTO tenants (tenant, clock) VALUES (?, ?)
 ON CONFLICT (tenant) DO UPDATE SET clock = max(clock, excluded.clock)"""
 _STATE = """SELECT newest.number, newest.recorded_at, (SELECT clock FROM tenants WHERE tenant = ?),
@@ -81,8 +81,8 @@ class SqliteTransaction(WriteRules):
         else:
             written = self.do(writes)
         if after is not None:
-            for one in written:
-                self._add_jobs(one.id, one.version, after(one))
+            for record in written:
+                self._add_jobs(record.id, record.version, after(record))
         if not self._opened:
             tick(self._connection, self._tenant, self.clock)
         # Counting what waits costs a read, so only every so often; a batch of endings may always be large.
@@ -120,10 +120,10 @@ class SqliteTransaction(WriteRules):
     def _put_many(self, drafts: Sequence[Draft]) -> list[Written]:
         """Create records whose ids are new: statement by statement over all of them, as SQLite likes it best."""
         connection, model, codec = self._connection, self._model, self._codec
-        times = Times(self.clock, self.clock)
+        times = VersionTimes(self.clock, self.clock)
         first = self._newest + 1
         connection.executemany(
-            _INSERT, [_row(first + place, draft, 1, times, codec) for place, draft in enumerate(drafts)]
+            _INSERT, [version_row(draft, first + place, 1, times, codec) for place, draft in enumerate(drafts)]
         )
         connection.executemany(
             f"INSERT INTO {self._words} (rowid, terms) VALUES (?, ?)",
@@ -150,16 +150,16 @@ class SqliteTransaction(WriteRules):
 
     def _last(self, id: str) -> NewestVersion | None:
         row = self._connection.execute(_LAST, (self._tenant, id)).get
-        return None if row is None else self._found(id, *row)[1]
+        return None if row is None else self._to_newest(id, *row)[1]
 
     def _meant(self, write: RemoveAll) -> list[tuple[str, NewestVersion]]:
         rows: list[Any] = []
         for sql, values in selects(write.filter, from_micros(self.clock), f"id, {_LAST_COLUMNS}"):
             rows += self._connection.execute(sql, values).fetchall()
-        found = [self._found(*row) for row in rows]
-        return sorted(found, key=lambda one: one[1].number)
+        newest = [self._to_newest(*row) for row in rows]
+        return sorted(newest, key=lambda item: item[1].number)
 
-    def _found(self, id: str, number: int, *row: Any) -> tuple[str, NewestVersion]:
+    def _to_newest(self, id: str, number: int, *row: Any) -> tuple[str, NewestVersion]:
         arrival, version, superseded_at, expires_at, created_at, kind, agent, user, room, text = row
         scope = Scope(tenant=self._tenant, agent=agent, user=user, room=room)
         is_open = superseded_at is None
@@ -185,7 +185,7 @@ class SqliteTransaction(WriteRules):
             self._connection,
             draft,
             version,
-            Times(created_at=created_at, recorded_at=self.clock, arrival=arrival),
+            VersionTimes(created_at=created_at, recorded_at=self.clock, arrival=arrival),
             number=number,
             words=self._words,
             model=self._model,
@@ -270,23 +270,11 @@ def tick(connection: Connection, tenant: str, clock: int) -> None:
     connection.execute(_TICK, (tenant, clock))
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """The system times of a version, in microseconds."""
-
-    created_at: int
-    recorded_at: int
-    superseded_at: int | None = None
-    deleted: bool = False
-    arrival: int | None = None
-    """The number of the record's first version; None for the first one itself."""
-
-
 def insert_version(
     connection: Connection,
     draft: Draft,
     version: int,
-    times: Times,
+    times: VersionTimes,
     *,
     number: int,
     words: str,
@@ -294,7 +282,7 @@ def insert_version(
     codec: FieldCodec,
 ) -> bool:
     """Store one version with its words and its vector by the model in use; says whether it took an earlier version's."""
-    connection.execute(_INSERT, _row(number, draft, version, times, codec))
+    connection.execute(_INSERT, version_row(draft, number, version, times, codec))
     stage(connection, words, number, index_line(draft.scope, draft.terms, codec.blind_index))
     if model is None:
         return False
@@ -313,45 +301,6 @@ def insert_version(
 
 def _vector_row(place: int, vector: bytes, codec: FieldCodec) -> tuple[int, bytes]:
     return place, codec.encode_vector(vector, place)
-
-
-def _row(number: int, draft: Draft, version: int, times: Times, codec: FieldCodec) -> tuple[Any, ...]:
-    scope, encode, id = draft.scope, codec.encode, draft.id
-    data, text = encode(draft.data, "data", id, version), encode(draft.text, "text", id, version)
-    occurred_at = _micros(draft.occurred_at)
-    return (
-        number,
-        scope.tenant,
-        id,
-        version,
-        draft.kind,
-        scope.agent,
-        scope.user,
-        scope.room,
-        times.created_at if occurred_at is None else occurred_at,
-        number if times.arrival is None else times.arrival,
-        times.created_at,
-        times.recorded_at,
-        times.superseded_at,
-        occurred_at,
-        _micros(draft.valid_from),
-        _micros(draft.valid_to),
-        _micros(draft.expires_at),
-        int(times.deleted),
-        int(draft.pinned),
-        draft.importance,
-        codec.encode_optional(draft.source, "source", id, version),
-        draft.trust,
-        codec.encode_optional(draft.quarantine, "quarantine", id, version),
-        codec.encode_name(draft.speaker),
-        len(draft.terms),
-        int(draft.asks),
-        codec.blind_fingerprint(draft.fingerprint),
-        content_hash(draft.kind, text, data),
-        data,
-        encode(draft.metadata, "metadata", id, version),
-        text,
-    )
 
 
 def vector_place(model: int, number: int) -> int:
@@ -379,7 +328,7 @@ def read_commit(connection: Connection, scope: Scope, keys: Iterable[Encoded]) -
     """Return what the first batch under an idempotency key did, by any form of the key, or None when it is new."""
     sql = 'SELECT "commit" FROM keys WHERE tenant = ? AND scope = ? AND key = ?'
     rows = [connection.execute(sql, (scope.tenant, key_space(scope), key)).get for key in keys]
-    row = next((one for one in rows if one is not None), None)
+    row = next((commit for commit in rows if commit is not None), None)
     if row is None:
         return None
     return unpack_commit(row, scope.tenant)
@@ -391,7 +340,3 @@ def store_commit(connection: Connection, scope: Scope, key: Encoded, commit: Com
         'INSERT INTO keys (tenant, scope, key, "commit", at) VALUES (?, ?, ?, ?, ?)',
         (scope.tenant, key_space(scope), key, pack_commit(commit), to_micros(commit.recorded_at)),
     )
-
-
-def _micros(value: datetime | None) -> int | None:
-    return None if value is None else to_micros(value)
