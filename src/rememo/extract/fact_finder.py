@@ -201,14 +201,14 @@ class FactFinder:
         if fact.ends:
             named = (fact.subject, fact.predicate, fact.object)
             self.facts = [
-                one
-                for one in self.facts
-                if one.ends
-                or one.position[0] < self.words.start[0]
-                or (one.subject, one.predicate, one.object) != named
+                fact
+                for fact in self.facts
+                if fact.ends
+                or fact.position[0] < self.words.start[0]
+                or (fact.subject, fact.predicate, fact.object) != named
             ]
         key = (fact.subject, fact.predicate, fact.object.casefold(), fact.ends)
-        if all(key != (one.subject, one.predicate, one.object.casefold(), one.ends) for one in self.facts[-12:]):
+        if all(key != (fact.subject, fact.predicate, fact.object.casefold(), fact.ends) for fact in self.facts[-12:]):
             self.facts.append(fact)
 
     def any_more(self, clause: Clause) -> bool:

@@ -47,7 +47,7 @@ _LISTENING_SECONDS = 5.0
 _log = logging.getLogger("rememo.worker")
 
 
-class _ProcessState:
+class _WorkerState:
     """What belongs to one process: threads, locks and events are not carried over a fork."""
 
     def __init__(self) -> None:
@@ -84,12 +84,12 @@ class Worker:
         """Make one; `lease` is for how many seconds jobs are its own unless it says that it is still at them."""
         self._engine = engine
         self._lease = lease
-        self._state = _ProcessState()
+        self._state = _WorkerState()
 
     @property
-    def _process_state(self) -> _ProcessState:
+    def _worker_state(self) -> _WorkerState:
         if self._state.process != os.getpid():
-            self._state = _ProcessState()
+            self._state = _WorkerState()
         return self._state
 
     # ---- the thread
@@ -97,7 +97,7 @@ class Worker:
     @property
     def running(self) -> bool:
         """Whether its thread runs in this process."""
-        thread = self._process_state.thread
+        thread = self._worker_state.thread
         return thread is not None and thread.is_alive()
 
     def start(self, *, listen: bool = False) -> None:
@@ -105,7 +105,7 @@ class Worker:
 
         With `listen` it is told of jobs that others write, where the store can do that, instead of looking all the time.
         """
-        state = self._process_state
+        state = self._worker_state
         with state.lock:
             store = self._engine.store
             if listen and state.listening is None and isinstance(store, WorkerNotifier):
@@ -128,7 +128,7 @@ class Worker:
 
         The work begins as soon as writes pause or somebody waits for it, so that it does not take their time.
         """
-        state = self._process_state
+        state = self._worker_state
         state.written = time.monotonic()
         if not self.running:
             self.start()
@@ -147,7 +147,7 @@ class Worker:
 
     def stop(self, timeout: float = 5.0) -> bool:
         """End the thread after the jobs it is at; False when they take longer than that. What is left stays stored."""
-        state = self._process_state
+        state = self._worker_state
         with state.lock:
             state.stopping = True
             state.ended.set()
@@ -184,7 +184,7 @@ class Worker:
 
         What only a language model can do is left to others where there is none here.
         """
-        state = self._process_state
+        state = self._worker_state
         if tasks is None:
             quick, slow = self.lanes()
             tasks = (*quick, *slow)
@@ -204,7 +204,7 @@ class Worker:
     def run_until_idle(self, timeout: float = 60.0) -> int:
         """Do everything that is due, and return how many jobs that were; raises `JobFailed` when it takes longer."""
         ends, done = time.monotonic() + timeout, 0
-        state = self._process_state
+        state = self._worker_state
         while True:
             taken = self.run_once()
             done += taken
@@ -242,7 +242,7 @@ class Worker:
 
         Where no thread runs, the caller does the work itself. What is left to other processes is not waited for.
         """
-        state = self._process_state
+        state = self._worker_state
 
         def help(due: Sequence[Job]) -> bool:
             if not self.running:
@@ -276,7 +276,7 @@ class Worker:
         The worker's thread does them next, where nobody has begun: who waits writes nothing, and so no lock of a writer
         holds a read up. What only a model can add, and what failed and is tried again later, is not waited for.
         """
-        state = self._process_state
+        state = self._worker_state
 
         def pass_over(job: Job) -> bool:
             postponed = job.state == "waiting" and job.attempts > 0 and job.due_at > self._engine.now()
@@ -318,9 +318,9 @@ class Worker:
             heartbeat.stop()
         endings = [settlement_of(self._engine, job, errors.get((job.tenant, job.id))) for job in jobs]
         self._settle([ending._replace(error=storable_reason(ending.error)) for ending in endings])
-        self._process_state.endings.tell()
+        self._worker_state.endings.tell()
         if any(ending.task is not None for ending in endings):
-            self._process_state.model_work.set()
+            self._worker_state.model_work.set()
 
     def _settle(self, endings: Sequence[Settlement]) -> None:
         """End leases together; where one of them keeps the others from ending, each by itself."""
@@ -335,7 +335,7 @@ class Worker:
                 self._settle([ending])
 
 
-def _run_rule_tasks(reference: "weakref.ref[Worker]", state: _ProcessState) -> None:
+def _run_rule_tasks(reference: "weakref.ref[Worker]", state: _WorkerState) -> None:
     """Turn until the worker is stopped or forgotten; between turns nothing holds on to it."""
     worked = _LONGEST_BACK
     while not state.stopping:
@@ -362,7 +362,7 @@ def _run_rule_tasks(reference: "weakref.ref[Worker]", state: _ProcessState) -> N
             worked = _LONGEST_BACK
 
 
-def _run_model_tasks(reference: "weakref.ref[Worker]", state: _ProcessState) -> None:
+def _run_model_tasks(reference: "weakref.ref[Worker]", state: _WorkerState) -> None:
     """Do the jobs that wait for a model until the worker is stopped or forgotten, whatever the other thread does."""
     while not state.stopping:
         state.model_work.clear()
@@ -380,7 +380,7 @@ def _run_model_tasks(reference: "weakref.ref[Worker]", state: _ProcessState) -> 
             state.model_work.wait(_LISTENING_SECONDS)
 
 
-def _rest(state: _ProcessState, error: Exception) -> None:
+def _rest(state: _WorkerState, error: Exception) -> None:
     """Tell of a turn that failed, and rest: whoever waits for the work asks for the next one at once, again and again."""
     if isinstance(error, StorageError):
         _log.warning("the store cannot be worked on now: %s", error)
@@ -389,7 +389,7 @@ def _rest(state: _ProcessState, error: Exception) -> None:
     state.ended.wait(_IDLE_SECONDS)
 
 
-def _stand_back(state: _ProcessState, worked: float) -> bool:
+def _stand_back(state: _WorkerState, worked: float) -> bool:
     """Rest while this process writes one thing after the other; says whether it still does."""
     ends = time.monotonic() + min(worked * _STANDING_BACK, _LONGEST_BACK)
     while not state.stopping and not state.urgent.is_set():

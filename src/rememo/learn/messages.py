@@ -29,24 +29,12 @@ LEAST_TRUST = 0.3
 """What is trusted less is not learned from."""
 _CHUNK = 500
 _MOST_TRIES = 50
-LASTING_PREDICATES = frozenset(
-    {
-        "name",
-        "birthday",
-        "birth_year",
-        "born_in",
-        "from",
-        "grew_up_in",
-        "nationality",
-        "species",
-        "breed",
-        "event",
-        "visited",
-        *RELATIONS,
-    }
-) - frozenset(
-    {"wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "boss", "roommate", "landlord"}
-)
+LASTING_PREDICATES = frozenset({
+    "name", "birthday", "birth_year", "born_in", "from", "grew_up_in", "nationality", "species", "breed", "event", "visited",
+    *RELATIONS,
+}) - frozenset({
+    "wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "boss", "roommate", "landlord",
+})  # fmt: skip
 """What a change of something else never ends."""
 _LOOK_BACK, _SAID_BEFORE = 8, 3
 """Messages looked at, and those of the speaker that a correction may refer to."""
