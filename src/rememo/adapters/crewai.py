@@ -12,7 +12,7 @@ from rememo.adapters.missing_framework import missing_framework
 from rememo.adapters.paging import list_latest
 from rememo.adapters.retrieval import RetrievedRecord, oversample, rank_by_standing, strip_standing
 from rememo.adapters.threads import run_in_thread
-from rememo.adapters.vector_index import FIELD, VectorIndex, pack_vector, unpack_vector
+from rememo.adapters.vector_index import FIELD, FrameworkVectorIndex, pack_vector, unpack_vector
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.check import check_object
@@ -66,7 +66,7 @@ class RememoStorage(MemoryHolder):
         """
         super().__init__(memory)
         self._view = self._memory.scope(room=self._memory.bound.room or _ROOM)
-        self._vectors = VectorIndex(self._view, _KIND)
+        self._vectors = FrameworkVectorIndex(self._view, _KIND)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return itself: a copy of a crew has the same memory."""

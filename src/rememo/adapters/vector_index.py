@@ -43,7 +43,7 @@ def unpack_vector(text: str) -> list[float]:
     return np.frombuffer(base64.b64decode(numbers), kind).astype(np.float64).tolist()
 
 
-class VectorIndex:
+class FrameworkVectorIndex:
     """An in-memory index of the vectors of a view's records of one kind; thread-safe.
 
     Each search first takes in what changed since the last, by whichever process. Vectors of another length than the one

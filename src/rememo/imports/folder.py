@@ -53,7 +53,7 @@ class Folder:
         self._opened: set[str] = set()
         self.archives: set[str] = set()
         """The names of the archives that lie in it."""
-        self._files: dict[str, Path | _Packed] = dict(sorted(self._found(), key=itemgetter(0)))
+        self._files: dict[str, Path | _Packed] = dict(sorted(self._list_files(), key=itemgetter(0)))
 
     @property
     def names(self) -> list[str]:
@@ -118,7 +118,7 @@ class Folder:
 
     # ---- what there is
 
-    def _found(self) -> Iterator[tuple[str, "Path | _Packed"]]:
+    def _list_files(self) -> Iterator[tuple[str, "Path | _Packed"]]:
         root = self._place.path
         if self._place.is_archive:
             yield from self._within("", self._stack.enter_context(self._place.open()), deeper=True)

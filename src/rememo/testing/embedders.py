@@ -49,7 +49,7 @@ class FailingEmbedder(WordEmbedder):
         raise ConnectionError(f"no answer for {len(texts)} texts")
 
 
-class RemoteEmbedder(WordEmbedder):
+class NetworkEmbedder(WordEmbedder):
     """An embedder behind a network, which may be down."""
 
     def __init__(self, name: str = "test-distant", dimension: int = DIMENSION) -> None:

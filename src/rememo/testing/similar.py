@@ -13,7 +13,7 @@ from rememo.memory import Memory
 from rememo.settings import Settings
 from rememo.testing.base import OpenMemory, Suite, examples, ids, texts
 from rememo.testing.clock import ManualClock
-from rememo.testing.embedders import FailingEmbedder, RemoteEmbedder, WordEmbedder
+from rememo.testing.embedders import FailingEmbedder, NetworkEmbedder, WordEmbedder
 
 HOUR = timedelta(hours=1)
 
@@ -129,7 +129,7 @@ class SimilarSuite(Suite):
             memory.jobs.list(limit=0)
 
     def test_no_write_waits_for_a_distant_model_and_nothing_is_paid_for_twice(self, open_memory: OpenMemory) -> None:
-        distant = RemoteEmbedder()
+        distant = NetworkEmbedder()
         memory = open_memory(embedder=distant)
         messages = ("Miso sleeps on the sofa", "Rex barks", "Miso sleeps on the sofa")
         receipt = memory.add_many([{"text": text, "learn": False} for text in messages])
@@ -148,7 +148,7 @@ class SimilarSuite(Suite):
         assert memory.verify().ok
 
     def test_words_find_while_a_distant_model_is_away(self, open_memory: OpenMemory) -> None:
-        distant = RemoteEmbedder()
+        distant = NetworkEmbedder()
         memory = open_memory(embedder=distant)
         distant.away = True
         receipt = memory.add("Miso sleeps on the sofa")
@@ -164,7 +164,7 @@ class SimilarSuite(Suite):
         memory = open_memory()
         receipt = memory.add_many(["Miso sleeps on the sofa", "Rex barks"])
         memory.update(receipt.ids[0], pinned=True)
-        distant = RemoteEmbedder(dimension=8)
+        distant = NetworkEmbedder(dimension=8)
         assert memory.reembed(distant) == 3
         assert memory.stats().vectors == 3
         assert distant.asked == ["Miso sleeps on the sofa", "Rex barks"]

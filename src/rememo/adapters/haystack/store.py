@@ -26,7 +26,7 @@ from rememo.adapters.json_values import storable_text
 from rememo.adapters.memory_holder import writable_id
 from rememo.adapters.paging import list_latest
 from rememo.adapters.retrieval import RetrievedRecord, from_hit, oversample, rank_by_standing
-from rememo.adapters.vector_index import Similarity, VectorIndex
+from rememo.adapters.vector_index import FrameworkVectorIndex, Similarity
 from rememo.errors import AlreadyExists, InvalidInput
 from rememo.memory import Memory
 from rememo.model.record import Record
@@ -69,7 +69,7 @@ class RememoDocumentStore(AsyncDocumentMethods):
         self._given = memory
         self._opened: Memory | None = None
         self._room: Memory | None = None
-        self._ready: VectorIndex | None = None
+        self._ready: FrameworkVectorIndex | None = None
         self._lock = Lock()
 
     # ---- what it stands on
@@ -90,11 +90,11 @@ class RememoDocumentStore(AsyncDocumentMethods):
         return memory.scope(room=self.index or memory.bound.room or _ROOM)
 
     @property
-    def _vectors(self) -> VectorIndex:
+    def _vectors(self) -> FrameworkVectorIndex:
         view = self._view
         with self._lock:
             if self._ready is None:
-                self._ready = VectorIndex(view, KIND)
+                self._ready = FrameworkVectorIndex(view, KIND)
             return self._ready
 
     def close(self) -> None:
