@@ -245,7 +245,7 @@ class ErasedCopiesSuite(Suite):
 
     @pytest.mark.requirement("erase.proof")
     def test_the_writer_of_summaries_is_asked_again_in_a_job(self, open_memory: OpenMemory) -> None:
-        class QuotingSummarizer:
+        class RecordingSummarizer:
             heard: list[str]
 
             def __init__(self) -> None:
@@ -255,7 +255,7 @@ class ErasedCopiesSuite(Suite):
                 self.heard.append(text)
                 return f"They talk, in {len(text.splitlines())} lines."
 
-        memory, writer = open_memory(), QuotingSummarizer()
+        memory, writer = open_memory(), RecordingSummarizer()
         memory.summaries.use(writer)
         room = memory.scope(room="r")
         for user, statement in (("kim", WORDS), ("ana", OTHERS)):
