@@ -65,16 +65,16 @@ def resident() -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-class MeasuredPace(batches.Pace):
+class MeasuredPace(batches.BatchPacer):
     """Keeps what each write took, and how much memory was held."""
 
     taken: ClassVar[list[float]] = []
     most = 0.0
 
-    def took(self, seconds: float, work: float) -> None:
+    def learn_from(self, seconds: float, work: float) -> None:
         MeasuredPace.taken.append(seconds)
         MeasuredPace.most = max(MeasuredPace.most, resident())
-        super().took(seconds, work)
+        super().learn_from(seconds, work)
 
 
 def p99(times: list[float]) -> float:
@@ -128,9 +128,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="100,000 messages instead of 1,000,000")
     count = 100_000 if parser.parse_args().quick else 1_000_000
-    from rememo.keep import maintain  # noqa: PLC0415 - the pace is watched only here
+    from rememo.keep import maintenance  # noqa: PLC0415 - the pace is watched only here
 
-    maintain.Pace = MeasuredPace
+    maintenance.BatchPacer = MeasuredPace
     with tempfile.TemporaryDirectory() as name:
         run(Path(name), count)
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rememo.client import Client
     from rememo.context.providers import ProviderRequest, ProviderResponse
     from rememo.errors import RememoError
-    from rememo.keep.encrypt import Keyring
+    from rememo.keep.keyring import Keyring
     from rememo.memory import Memory
     from rememo.model.hit import Hit
     from rememo.model.receipt import Change, Receipt
@@ -47,7 +47,7 @@ _PLACES: Final = {
     "Change": "model.receipt",
     "Client": "client",
     "Hit": "model.hit",
-    "Keyring": "keep.encrypt",
+    "Keyring": "keep.keyring",
     "Memory": "memory",
     "ProviderRequest": "context.providers",
     "ProviderResponse": "context.providers",

@@ -43,10 +43,10 @@ from rememo.errors import Closed
 from rememo.extract import ExtractedFact
 from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit
-from rememo.keep.encrypt import Keyring
 from rememo.keep.export import Transferred
+from rememo.keep.keyring import Keyring
 from rememo.keep.quarantine import C, Quarantine
-from rememo.keep.retention import Ready, Retention, Span
+from rememo.keep.retention import PolicyPreset, Retention, Span
 from rememo.keep.versions import Diff
 from rememo.learn.conflicts import Policy
 from rememo.llm.protocol import LLM
@@ -2380,7 +2380,7 @@ class AsyncRetention(Mirror):
             allow_all=allow_all,
         )
 
-    async def use(self, ready: Ready, **changes: Any) -> RetentionPolicy:
+    async def use(self, ready: PolicyPreset, **changes: Any) -> RetentionPolicy:
         """Switch a ready-made policy on, perhaps with changes; it is named as it is called here.
 
         `messages` removes those older than 30 days; `facts` keeps at most 1,000 in a room, the surest and newest;

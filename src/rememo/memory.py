@@ -29,7 +29,7 @@ from rememo.engine.opening import open_engine
 from rememo.engine.succession import SuccessionModel
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, Unavailable
-from rememo.keep.encrypt import Keyring
+from rememo.keep.keyring import Keyring
 from rememo.keep.versions import Diff
 from rememo.llm.protocol import LLM
 from rememo.model.change_event import ChangeEvent
@@ -83,7 +83,7 @@ _POOL = "pool:"
 _DOORS: Final = (
     "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.posts",
     "collections.relationships", "collections.revisions", "collections.summaries", "context.compose", "keep.audit",
-    "keep.changes", "keep.erase", "keep.maintain", "keep.quarantine", "keep.reembed", "keep.undoing", "ask.answering", "learn.model_learning",
+    "keep.changes", "keep.erase", "keep.maintenance", "keep.quarantine", "keep.reembed", "keep.undo", "ask.answering", "learn.model_learning",
     "learn.revise.succession",
     "working.flow_provider", "working.hooks", "working.import_checks", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
     "working.typed",
@@ -538,7 +538,7 @@ class Memory(Records):
 
     def rollback(self, to: str | datetime) -> Receipt:
         """Make this scope what it was known to be at a snapshot or a moment, by new versions; nothing is lost."""
-        from rememo.keep.undoing import roll_back
+        from rememo.keep.undo import roll_back
 
         self._view.need_present()
         self._view.need_no_batch("rollback()")
@@ -549,7 +549,7 @@ class Memory(Records):
 
         What was learned since is no conflict: it goes with what it was learned from.
         """
-        from rememo.keep.undoing import undo
+        from rememo.keep.undo import undo
 
         self._view.need_present()
         self._view.need_no_batch("undo()")
@@ -619,7 +619,7 @@ class Memory(Records):
         removed; the receipt counts the records, versions and keys that would go, and the sessions that would change.
         """
         from rememo.keep.erase import erase, preview
-        from rememo.keep.targets import make_target
+        from rememo.keep.erasure_targets import make_target
         from rememo.working.session_erasure import clean_session
 
         self._view.need_present()
@@ -689,7 +689,7 @@ class Memory(Records):
         erasure that was interrupted is ended by the next one.
         """
         from rememo.keep.erase import resume
-        from rememo.keep.maintain import maintain
+        from rememo.keep.maintenance import maintain
         from rememo.working.session_erasure import clean_session
 
         self._view.need_present()

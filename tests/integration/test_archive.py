@@ -15,8 +15,8 @@ from moto.server import ThreadedMotoServer
 
 from rememo import Memory, Settings
 from rememo.errors import ArchiveError, InvalidInput, MissingExtra, NotFound
-from rememo.keep.archive import digest, zstd
-from rememo.keep.encrypt import Keyring
+from rememo.keep.archive import label_digest, zstd
+from rememo.keep.keyring import Keyring
 from rememo.store import archive as places
 from rememo.testing.clock import ManualClock
 
@@ -125,7 +125,9 @@ def filled(path: Path, archive: str, **more: Any) -> tuple[Memory, ManualClock]:
 def test_what_a_policy_removes_is_archived_and_comes_back(tmp_path: Path, proxy: Proxy):
     memory, clock = filled(tmp_path / "memory.db", f"s3://bucket/some/where?endpoint={proxy.address}&region=us-east-1")
     with memory:
-        before = {one.id: (one.text, one.scope, one.created_at) for one in memory.list(kind="post", limit=100)}
+        before = {
+            record.id: (record.text, record.scope, record.created_at) for record in memory.list(kind="post", limit=100)
+        }
         memory.retention.set("old posts", kind="post", older_than="30d", archive="all")
         assert memory.maintain(dry_run=True).runs[0].archives == ()
         report = memory.maintain()
@@ -135,13 +137,15 @@ def test_what_a_policy_removes_is_archived_and_comes_back(tmp_path: Path, proxy:
         assert memory.count() == 1
         (hit,) = memory.archive.search("number7", limit=1)
         assert (hit.archive, hit.score) == (entry.name, 1.0)
-        assert {one.record.scope.user for one in memory.scope(user="bo").archive.search("number7 said")} == {"bo"}
+        assert {hit.record.scope.user for hit in memory.scope(user="bo").archive.search("number7 said")} == {"bo"}
         assert memory.archive.list(user="ana") == [entry]
         assert memory.archive.list(user="carl") == []
-        assert digest("default", "user", "ana") in entry.holds
+        assert label_digest("default", "user", "ana") in entry.holds
         restored = memory.archive.restore(entry.name)
         assert (restored.records, restored.versions, restored.present) == (40, 0, 0)
-        assert {one.id: (one.text, one.scope, one.created_at) for one in memory.list(kind="post", limit=100)} == before
+        assert {
+            record.id: (record.text, record.scope, record.created_at) for record in memory.list(kind="post", limit=100)
+        } == before
         again = memory.archive.restore(entry.name)
         assert (again.records, again.versions, again.present) == (0, 0, 40)
         # Gone for good here, and yet not lost.
@@ -153,7 +157,9 @@ def test_what_a_policy_removes_is_archived_and_comes_back(tmp_path: Path, proxy:
         assert memory.stats().versions == 2
         anew = memory.archive.restore(entry.name)
         assert (anew.records, anew.versions, anew.present) == (40, 41, 0)
-        assert {one.id: (one.text, one.scope, one.created_at) for one in memory.list(kind="post", limit=100)} == before
+        assert {
+            record.id: (record.text, record.scope, record.created_at) for record in memory.list(kind="post", limit=100)
+        } == before
         assert memory.search("number7 bo", limit=1)[0].record.text == "bo said number7"
         assert memory.verify().ok
 
@@ -170,7 +176,7 @@ def test_what_is_important_is_archived_before_it_is_removed(tmp_path: Path):
             "ana said number3", "bo said number3",
         ]  # fmt: skip
         assert memory.archive.restore(entry.name).records == 2
-        assert sorted(one.text for one in memory.list()) == ["ana said number3", "bo said number3", "stays"]
+        assert sorted(record.text for record in memory.list()) == ["ana said number3", "bo said number3", "stays"]
     assert len(list((tmp_path / "archive" / "tenant-default").iterdir())) == 2
 
 

@@ -38,9 +38,9 @@ def test_many_processes_and_threads_write_one_chain(tmp_path: Path, start: Start
     with Memory(path, embedder=None) as memory:
         assert memory.audit.verify().faults == ()
         entries = memory.audit.list(limit=2_000)
-        assert [one.number for one in entries] == list(range(1, 4 * 4 * 60 + 1))
-        assert {one.ids[0] for one in entries} == {record.id for record in memory.list(limit=2_000)}
-        assert all(one.ids[0].startswith(f"{one.actor}-") for one in entries)
+        assert [entry.number for entry in entries] == list(range(1, 4 * 4 * 60 + 1))
+        assert {entry.ids[0] for entry in entries} == {record.id for record in memory.list(limit=2_000)}
+        assert all(entry.ids[0].startswith(f"{entry.actor}-") for entry in entries)
 
 
 @pytest.mark.requirement("audit.trail")
@@ -56,6 +56,6 @@ def test_a_kill_leaves_a_line_for_every_write_and_no_other(tmp_path: Path, start
             kill_when(writer, lambda watching=watching, enough=enough: watching.count() >= enough)
         with Memory(path, embedder=None, settings=Settings(busy_timeout=2.0)) as memory:
             assert memory.audit.verify().faults == ()
-            named = [one.ids[0] for one in memory.audit.list(limit=10_000)]
+            named = [entry.ids[0] for entry in memory.audit.list(limit=10_000)]
             assert sorted(named) == sorted(record.id for record in memory.list(limit=10_000))
             assert named

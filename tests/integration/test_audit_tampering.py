@@ -50,7 +50,7 @@ class Trail:
 
     def numbers(self) -> list[int]:
         """Return a line of each sort: redacted, as it was written, telling what was redacted, and the last."""
-        operations = {one.operation: one.number for one in self.memory.audit.list()}
+        operations = {entry.operation: entry.number for entry in self.memory.audit.list()}
         assert set(operations) == {"write", "redact", "erase"}
         return [1, 2, operations["redact"], operations["erase"]]
 
@@ -66,13 +66,13 @@ class Trail:
         except REFUSED:
             return None
         try:
-            found = self.faults()
+            faults = self.faults()
             # Who reads the trail gets its lines, or is told which one was altered.
             try:
                 self.memory.audit.list()
             except Corrupt as error:
                 assert f"line {number} of the audit trail was altered" in str(error)  # noqa: PT017 - it need not raise
-            return found
+            return faults
         finally:
             self.execute("DELETE FROM audit WHERE tenant <> 'default' OR number = ?", (number,))
             if column == "number":
@@ -129,12 +129,12 @@ def garbage(kind: str) -> tuple[Any, ...]:
 
 
 def check(trail: Trail, column: str, number: int, value: Any, sql: str = "?") -> None:
-    found = trail.tampered(column, number, value, sql)
-    if found is not None:
+    faults = trail.tampered(column, number, value, sql)
+    if faults is not None:
         moved = column in ("number", "tenant")
-        named = [fault for fault in found if f"line {number} " in fault]
-        assert named, (column, number, value, found)
-        assert moved or "altered" in named[0], (column, number, value, found)
+        named = [fault for fault in faults if f"line {number} " in fault]
+        assert named, (column, number, value, faults)
+        assert moved or "altered" in named[0], (column, number, value, faults)
 
 
 @pytest.mark.requirement("audit.trail")
@@ -197,9 +197,9 @@ def test_text_that_is_no_utf8_is_named_in_its_column(tmp_path: Path):
 def test_what_an_erasure_took_out_cannot_be_filled_in_again(trail: Trail):
     [[number]] = trail.execute("SELECT min(number) FROM audit WHERE gone IS NOT NULL", ())
     for column, value in (("actor", "mallory"), ("user", "ana"), ("ids", '["x"]'), ("flags", '["seen"]')):
-        found = trail.tampered(column, number, value)
-        assert found is not None
-        assert f"line {number} was altered: its column 'gone' says that" in found[0]
+        faults = trail.tampered(column, number, value)
+        assert faults is not None
+        assert f"line {number} was altered: its column 'gone' says that" in faults[0]
 
 
 @pytest.mark.requirement("audit.trail", "erase.proof")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rememo import Memory, Settings
-from rememo.keep.encrypt import Keyring
+from rememo.keep.keyring import Keyring
 from rememo.memory import walled
 from rememo.testing import ManualClock
 from rememo.testing.postgres import DatabasePool

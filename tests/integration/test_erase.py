@@ -20,7 +20,7 @@ import rememo.keep.erase
 from rememo import Memory
 from rememo.engine.engine import Engine
 from rememo.engine.learning import LEARN
-from rememo.keep.erase import erasing
+from rememo.keep.erase import need_erasing_store
 from rememo.settings import Settings
 from rememo.store.byte_patterns import BytePatterns
 from rememo.store.sqlite.connection import connect
@@ -51,7 +51,7 @@ def open_engine_of(memory: Memory) -> Engine:
 
 def secret(number: int) -> str:
     """Return a word that stands nowhere else, and that no stemmer shortens."""
-    return "".join("bcdfghjklmnpqrst"[one % 16] for one in blake2b(f"{number}".encode(), digest_size=10).digest())
+    return "".join("bcdfghjklmnpqrst"[byte % 16] for byte in blake2b(f"{number}".encode(), digest_size=10).digest())
 
 
 def fill(path: Path, count: int) -> list[str]:
@@ -79,7 +79,7 @@ def fill(path: Path, count: int) -> list[str]:
     return secrets
 
 
-def found(path: Path, secrets: list[str]) -> list[str]:
+def leaked_secrets(path: Path, secrets: list[str]) -> list[str]:
     """Return the secrets of which a trace is in the file or its log; an index keeps the ends of words only."""
     data = raw(path)
     return [word for word in secrets if word[3:].encode() in data]
@@ -95,10 +95,10 @@ def test_no_byte_is_left_in_the_file_or_its_log(tmp_path: Path):
     path = tmp_path / "memory.db"
     secrets = fill(path, 400)
     with Memory(path, embedder=WordEmbedder()) as memory:
-        assert len(found(path, secrets)) == len(secrets)
+        assert len(leaked_secrets(path, secrets)) == len(secrets)
         memory.backup(tmp_path / "copy.db")
         receipt = memory.erase(user="kimberly")
-        assert found(path, secrets) == []
+        assert leaked_secrets(path, secrets) == []
         assert b"kimberly" not in raw(path)
         assert receipt.ok, receipt.leftovers
         assert receipt.counts["records"] == 400
@@ -133,7 +133,7 @@ def test_a_model_under_construction_forgets_too(tmp_path: Path):
         model = store.begin_model("another", 4)
         _, versions = store.unembedded(model, 1_000)
         unit = np.array([1.0, 0.0, 0.0, 0.0], np.float32)
-        store.put_vectors(model, [(one.number, unit) for one in versions])
+        store.put_vectors(model, [(version.number, unit) for version in versions])
         receipt = memory.erase(user="kimberly")
         assert receipt.counts["vectors"] == 2 * receipt.counts["versions"]
         # What is written now may have a number that was done already.
@@ -153,20 +153,20 @@ def test_others_read_and_write_meanwhile(tmp_path: Path, start: Start):
         memory.search("word", limit=5)
         receipt = memory.erase(user="kimberly")
         assert receipt.ok, receipt.leftovers
-        assert found(path, secrets) == []
+        assert leaked_secrets(path, secrets) == []
         counts: list[int] = []
         for other in others:
             assert other.stdin is not None
             other.stdin.write("stop\n")
-            told = hear(other)
-            counts.append(told["count"])
-            _log.info("another process waited %.1f ms at the longest", 1000 * told["longest"])
+            answer = hear(other)
+            counts.append(answer["count"])
+            _log.info("another process waited %.1f ms at the longest", 1000 * answer["longest"])
         for number, count in enumerate(counts):
             assert memory.scope(user=f"other{number}").count() == count
         assert memory.scope(user="ana").count() == 600
         assert memory.search("entry5", limit=5)
         assert memory.verify().faults == ()
-    assert found(path, secrets) == []
+    assert leaked_secrets(path, secrets) == []
 
 
 @pytest.mark.requirement("erase.proof")
@@ -182,17 +182,17 @@ def test_a_kill_in_the_middle_is_taken_up_again(tmp_path: Path, start: Start):
             kill_when(eraser, lambda kim=kim, left=left: kim.count() <= left)
         with Memory(path, embedder=WordEmbedder(), settings=Settings(busy_timeout=2.0)) as memory:
             assert memory.verify().faults == ()
-            partly += bool(erasing(open_engine_of(memory)).erasures("default"))
+            partly += bool(need_erasing_store(open_engine_of(memory)).erasures("default"))
             if seed % 2:
                 memory.maintain()
                 assert memory.erase(user="kimberly").counts == {}
             else:
                 receipt = memory.erase(user="kimberly")
                 assert receipt.ok, receipt.leftovers
-            assert found(path, secrets) == []
+            assert leaked_secrets(path, secrets) == []
             assert memory.scope(user="kimberly").list() == []
             assert memory.scope(user="ana").count() == 300
-            assert erasing(open_engine_of(memory)).erasures("default") == []
+            assert need_erasing_store(open_engine_of(memory)).erasures("default") == []
             assert memory.verify().faults == ()
     assert partly, "no kill came in the middle of an erasure; the moments must be chosen anew"
 
@@ -213,7 +213,7 @@ def test_an_erasure_that_was_interrupted_leaves_no_job_without_its_record(
         assert len(leased(memory)) == 1
         kim.add("I work at Acme.", id="waiting")
         memory.scope(user="ana").add("I live in Porto.", id="other")
-        store = erasing(open_engine_of(memory))
+        store = need_erasing_store(open_engine_of(memory))
 
         def interrupted(*_: object) -> int:
             raise KeyboardInterrupt

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rememo import Keyring, Memory, Settings
-from rememo.keep.erase import erasing
+from rememo.keep.erase import need_erasing_store
 from rememo.testing.postgres import DatabasePool
 from rememo.testing.user_copies import OTHERS, WORDS, is_left, stored_values
 
@@ -45,8 +45,8 @@ def fill(url: str) -> None:
     """Let kim and others talk in a room, and keep what they say in a summary, in a session, and as facts."""
     with Memory(url, embedder=None, encryption=Keyring(OLD), settings=FAST) as memory:
         room = memory.scope(room="r")
-        for user, said in (("kim", WORDS), ("ana", OTHERS), ("kim", "My brother is called Rui. I live in Lisbon.")):
-            room.scope(user=user).messages.add("user", said).wait()
+        for user, text in (("kim", WORDS), ("ana", OTHERS), ("kim", "My brother is called Rui. I live in Lisbon.")):
+            room.scope(user=user).messages.add("user", text).wait()
         room.scope(user="ana").messages.add("user", "As you know, I live in Porto and my sister is called Ida.").wait()
         room.summaries.update()
         room.sessions.save("monday")
@@ -75,8 +75,8 @@ def check(memory: Memory) -> None:
     assert len(memory.history(summary.id)) == 1
     assert room.sessions.get("monday")["messages"][0]["text"] == OTHERS
     assert memory.users() == ["ana"]
-    assert {one.object for one in memory.scope(user="ana").facts.list()} == {"Porto", "Ida"}
-    assert erasing(open_engine_of(memory)).erasures("default") == []
+    assert {fact.object for fact in memory.scope(user="ana").facts.list()} == {"Porto", "Ida"}
+    assert need_erasing_store(open_engine_of(memory)).erasures("default") == []
     assert memory.audit.verify().faults == ()
     assert memory.verify().faults == ()
 
@@ -96,10 +96,12 @@ def test_a_kill_after_any_write_and_new_keys_before_it_goes_on(new_store: NewSto
         assert killed_after(start, url, writes) is None
         with Memory(url, embedder=None, encryption=Keyring(NEW, OLD), settings=FAST) as memory:
             room = memory.scope(room="r")
-            said = " ".join(one.content for one in room.messages.history(100))
+            contents = " ".join(message.content for message in room.messages.history(100))
             # Whatever moment it was: a summary says nothing that its sources no longer say.
-            assert "zebrafinch" in said or not any("zebrafinch" in one.text for one in memory.list(kind="summary"))
-            interrupted += bool(erasing(open_engine_of(memory)).erasures("default"))
+            assert "zebrafinch" in contents or not any(
+                "zebrafinch" in record.text for record in memory.list(kind="summary")
+            )
+            interrupted += bool(need_erasing_store(open_engine_of(memory)).erasures("default"))
             memory.rotate_keys().wait(60)
         # The former master key is gone, and the former data key with it.
         with Memory(url, embedder=None, encryption=Keyring(NEW), settings=FAST) as memory:
@@ -118,7 +120,7 @@ def test_the_check_knows_what_went_before_an_interruption(new_store: NewStore, s
     with Memory(url, embedder=None, encryption=Keyring(OLD), settings=FAST) as memory:
         # A copy that nothing but its words gives away.
         memory.scope(room="r").kv.set("last", WORDS)
-        store = erasing(open_engine_of(memory))
+        store = need_erasing_store(open_engine_of(memory))
         writes = 0
         while memory.scope(user="kim").count():
             writes += 1

@@ -87,8 +87,8 @@ def test_every_table_of_a_file_is_known_and_none_keeps_a_word(tmp_path: Path):
 @pytest.mark.requirement("erase.proof")
 def test_every_table_of_a_schema_is_known_and_none_keeps_a_word(url: str):
     erase_all_that_can_be(url)
-    found = rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'rememo' AND tablename !~ '_[0-9]{2}$'")
-    assert {str(name) for (name,) in found} - {"migrations"} == set(POSTGRES)
+    tables = rows(url, "SELECT tablename FROM pg_tables WHERE schemaname = 'rememo' AND tablename !~ '_[0-9]{2}$'")
+    assert {str(name) for (name,) in tables} - {"migrations"} == set(POSTGRES)
     content = everything(url)
     assert OTHERS in content
     assert [word for word in ("zebrafinch", "every single morning", "kim") if word in content] == []

@@ -8,7 +8,7 @@ import pytest
 
 import rememo.keep.erase
 from rememo import Keyring, Memory, Settings
-from rememo.keep.erase import erasing
+from rememo.keep.erase import need_erasing_store
 from rememo.testing import WordEmbedder
 from rememo.testing.postgres import DatabasePool
 
@@ -61,7 +61,7 @@ def dead_rows(url: str) -> int:
 def test_no_column_and_no_dead_row_keeps_it(url: str, keyring: Keyring | None):
     secrets = fill(url, 200, keyring)
     if keyring is None:
-        assert [one for one in secrets if one not in everything(url)] == []
+        assert [secret for secret in secrets if secret not in everything(url)] == []
     with Memory(url, embedder=WordEmbedder(), encryption=keyring, settings=FAST) as memory:
         receipt = memory.erase(user="kimberly")
         assert receipt.ok, receipt.leftovers
@@ -74,7 +74,7 @@ def test_no_column_and_no_dead_row_keeps_it(url: str, keyring: Keyring | None):
         assert [place.split()[0] for place in receipt.beyond] == ["the", "backups", "free"]
         assert receipt.backups == ()
         content = everything(url)
-        assert [one for one in secrets if one in content] == []
+        assert [secret for secret in secrets if secret in content] == []
         assert "kimberly" not in content
         assert dead_rows(url) == 0
         assert memory.scope(user="ana").count() == 200
@@ -115,7 +115,7 @@ def test_who_still_sees_it_is_told(url: str, monkeypatch: pytest.MonkeyPatch):
         assert dead_rows(url) > 0
         reader.rollback()
         assert memory.erase(user="kimberly").ok
-        assert erasing(open_engine_of(memory)).erasures("default") == []
+        assert need_erasing_store(open_engine_of(memory)).erasures("default") == []
     assert dead_rows(url) == 0
 
 
@@ -147,7 +147,7 @@ def test_others_read_and_write_meanwhile(url: str, start: Start):
             written = hear(other)["count"]
             assert memory.scope(user=f"other{number}").count() == written
         content = everything(url)
-        assert [one for one in secrets if one in content] == []
+        assert [secret for secret in secrets if secret in content] == []
         assert memory.scope(user="ana").count() == 300
         assert memory.verify().faults == ()
 
@@ -163,14 +163,14 @@ def test_a_kill_in_the_middle_is_taken_up_again(url: str, start: Start, left: in
         kill_when(eraser, lambda: kim.count() <= left)
         assert memory.verify().faults == ()
         if left:
-            assert erasing(open_engine_of(memory)).erasures("default")
+            assert need_erasing_store(open_engine_of(memory)).erasures("default")
             assert memory.erase(user="kimberly").ok
         else:
             memory.maintain()
             assert memory.erase(user="kimberly").counts == {}
         content = everything(url)
-        assert [one for one in secrets if one in content] == []
+        assert [secret for secret in secrets if secret in content] == []
         assert kim.list() == []
         assert memory.scope(user="ana").count() == 200
-        assert erasing(open_engine_of(memory)).erasures("default") == []
+        assert need_erasing_store(open_engine_of(memory)).erasures("default") == []
         assert memory.verify().faults == ()

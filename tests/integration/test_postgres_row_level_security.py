@@ -10,7 +10,7 @@ from psycopg import sql
 from rememo import Memory, Settings
 from rememo.engine.opening import migrate_store
 from rememo.errors import InvalidInput, StorageError
-from rememo.keep.encrypt import Keyring
+from rememo.keep.keyring import Keyring
 from rememo.recall.embed.protocol import Embedder
 from rememo.store.migrations import Migration, MigrationOptions
 from rememo.store.postgres import migrate as migrating

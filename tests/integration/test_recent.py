@@ -32,12 +32,12 @@ def open_room(places: RedisPrefixes, clock: ManualClock) -> Iterator[Open]:
         return opened[-1]
 
     yield open_one
-    for one in opened:
-        one.close()
+    for opened_room in opened:
+        opened_room.close()
 
 
-def said(room: RecentMessages, limit: int = 1_000, offset: int = 0, **more: Any) -> list[str]:
-    return [one.content for one in room.history(limit, offset, **more)]
+def contents_of(room: RecentMessages, limit: int = 1_000, offset: int = 0, **more: Any) -> list[str]:
+    return [message.content for message in room.history(limit, offset, **more)]
 
 
 @pytest.mark.requirement("store.redis", "history.limit-offset-roles")
@@ -47,13 +47,13 @@ def test_the_latest_come_oldest_first_and_are_shared(open_room: Open, clock: Man
     for number in range(1, 6):
         clock.advance()
         room.add("user" if number % 2 else "assistant", f"number {number}")
-    assert said(room, 3) == ["number 3", "number 4", "number 5"]
-    assert said(room, 2, 1) == ["number 3", "number 4"]
-    assert said(room, 2, roles="user") == ["number 3", "number 5"]
-    assert said(room, 2, 2, roles=["user", "system"]) == ["Be kind.", "number 1"]
-    assert said(room, 5, 99) == said(room, 5, 99, roles="user") == []
-    assert [one.content for one in room.latest()] == ["number 5"]
-    assert said(open_room()) == said(room)
+    assert contents_of(room, 3) == ["number 3", "number 4", "number 5"]
+    assert contents_of(room, 2, 1) == ["number 3", "number 4"]
+    assert contents_of(room, 2, roles="user") == ["number 3", "number 5"]
+    assert contents_of(room, 2, 2, roles=["user", "system"]) == ["Be kind.", "number 1"]
+    assert contents_of(room, 5, 99) == contents_of(room, 5, 99, roles="user") == []
+    assert [message.content for message in room.latest()] == ["number 5"]
+    assert contents_of(open_room()) == contents_of(room)
     assert open_room("other").count() == open_room(tenant="other").count() == 0
     assert room.count() == 6
 
@@ -63,13 +63,19 @@ def test_a_message_is_what_it_is_in_a_memory(open_room: Open, clock: ManualClock
     room = open_room()
     at = datetime(2026, 1, 2, tzinfo=UTC)
     made = room.add("user", "Hé 🎈", id="m1", user="ana", name="Ana", username="@a", metadata={"n": [1]}, at=at)
-    found = room.get("m1")
-    assert found == made == room.history()[0]
-    assert (found.role, found.content, found.user, found.name, found.username) == ("user", "Hé 🎈", "ana", "Ana", "@a")
-    assert (found.at, found.stored_at, found.metadata) == (at, clock(), {"n": [1]})
-    asked, answer = room.add_pair("and?", "so it is")
-    assert answer.reply_to == asked.id
-    found.metadata["n"].append(2)
+    message = room.get("m1")
+    assert message == made == room.history()[0]
+    assert (message.role, message.content, message.user, message.name, message.username) == (
+        "user",
+        "Hé 🎈",
+        "ana",
+        "Ana",
+        "@a",
+    )
+    assert (message.at, message.stored_at, message.metadata) == (at, clock(), {"n": [1]})
+    question, answer = room.add_pair("and?", "so it is")
+    assert answer.reply_to == question.id
+    message.metadata["n"].append(2)
     assert room.get("m1").metadata == {"n": [1]}
     with pytest.raises(AlreadyExists, match="'m1' is in room 'r' already"):
         room.add("user", "again", id="m1")
@@ -85,14 +91,14 @@ def test_a_room_is_gone_so_many_hours_after_its_last_message(open_room: Open, cl
     clock.advance(1799)
     room.add("user", "second")
     clock.advance(1799.999999)
-    assert said(room) == ["first", "second"]
+    assert contents_of(room) == ["first", "second"]
     clock.advance(0.000001)
-    assert said(room) == []
+    assert contents_of(room) == []
     assert room.count() == room.clear() == 0
     with pytest.raises(NotFound):
         room.get("x")
     room.add("user", "anew", id="x")
-    assert said(room) == ["anew"]
+    assert contents_of(room) == ["anew"]
 
 
 @pytest.mark.requirement("store.redis")
@@ -102,21 +108,21 @@ def test_it_holds_so_many_and_parts_no_call_from_its_result(open_room: Open):
     room.add("assistant", "", tool_calls=[{"id": "c1"}, {"id": "c2"}])
     room.add("tool", "one", tool_call_id="c1")
     room.add("tool", "two", tool_call_id="c2")
-    assert said(room) == ["rules", "", "one", "two"]
+    assert contents_of(room) == ["rules", "", "one", "two"]
     room.add("user", "next")
-    assert said(room) == ["rules", "next"]
+    assert contents_of(room) == ["rules", "next"]
     for number in range(5):
         room.add("system", f"rule {number}")
-    assert said(room) == ["rule 1", "rule 2", "rule 3", "rule 4"]
+    assert contents_of(room) == ["rule 1", "rule 2", "rule 3", "rule 4"]
     room.add_pair("q", "a")
-    assert said(room) == ["rule 3", "rule 4", "q", "a"]
+    assert contents_of(room) == ["rule 3", "rule 4", "q", "a"]
     # What has just come stays, with what it answers.
     small = open_room("small", max_messages=1)
     small.add("assistant", "", tool_calls=[{"id": "c1"}])
     small.add("tool", "one", tool_call_id="c1")
-    assert said(small) == ["", "one"]
+    assert contents_of(small) == ["", "one"]
     small.add("user", "go on")
-    assert said(small) == ["go on"]
+    assert contents_of(small) == ["go on"]
 
 
 TURNS = st.lists(
@@ -140,19 +146,19 @@ def test_what_leaves_is_what_the_rules_say(places: RedisPrefixes, turns: list[An
             room.add(role, text, tool_calls=calls and [{"id": call} for call in calls], tool_call_id=answers)
             held.append((role, calls, answers, text))
             trim(held, most)
-            assert said(room) == [one[3] for one in held]
+            assert contents_of(room) == [message[3] for message in held]
 
 
 def trim(held: list[tuple[str, Any, Any, str]], most: int) -> None:
     """Take out what is too much, as the room promises."""
     newest = held[-1]
     for sparing in (True, False):
-        for one in list(held):
+        for message in list(held):
             if len(held) <= most:
                 return
-            if one in held and not (sparing and one[0] == "system"):
-                place = held.index(one)
-                leaving = [one, *(later for later in held[place + 1 :] if later[2] in (one[1] or ()))]
+            if message in held and not (sparing and message[0] == "system"):
+                place = held.index(message)
+                leaving = [message, *(later for later in held[place + 1 :] if later[2] in (message[1] or ()))]
                 if newest not in leaving:
                     for each in leaving:
                         held.remove(each)
@@ -163,9 +169,9 @@ def test_clearing_leaves_a_usable_room(open_room: Open):
     room = open_room()
     room.add_pair("q", "a")
     assert room.clear() == 2
-    assert said(room) == []
+    assert contents_of(room) == []
     room.add("user", "again")
-    assert said(room) == ["again"]
+    assert contents_of(room) == ["again"]
 
 
 @pytest.mark.requirement("chat.build-history")
@@ -176,8 +182,8 @@ def test_it_speaks_to_models(open_room: Open):
     )
     room.add("tool", "42", tool_call_id="c1")
     shown = room.for_model(system="Be brief.", user="And now?")
-    assert [one["role"] for one in shown] == ["system", "assistant", "tool", "user"]
-    assert [one["role"] for one in room.for_model(limit=1)] == []
+    assert [message["role"] for message in shown] == ["system", "assistant", "tool", "user"]
+    assert [message["role"] for message in room.for_model(limit=1)] == []
 
 
 def test_many_threads_lose_nothing(open_room: Open):
@@ -192,9 +198,9 @@ def test_many_threads_lose_nothing(open_room: Open):
         thread.start()
     for thread in threads:
         thread.join()
-    found = said(room)
-    assert len(found) == len(set(found)) == 200
-    assert [one for one in found if one.startswith("0 ")] == [f"0 {n}" for n in range(50)]
+    contents = contents_of(room)
+    assert len(contents) == len(set(contents)) == 200
+    assert [content for content in contents if content.startswith("0 ")] == [f"0 {n}" for n in range(50)]
 
 
 def test_secrets_are_taken_out_before_storing(open_room: Open):
@@ -249,7 +255,7 @@ def test_a_lost_server_is_told_and_comes_back():
             with pytest.raises(Unavailable, match="cannot be reached"):
                 lost()
         server.start()
-        assert said(room) == ["kept"]
+        assert contents_of(room) == ["kept"]
     with pytest.raises(Closed):
         room.count()
 
@@ -269,6 +275,6 @@ def test_it_can_be_awaited(places: RedisPrefixes):
             await room.add("user", "one")
             await asyncio.gather(*(room.add("user", f"more {number}") for number in range(5)))
             assert await room.count() == 6
-            return [one.content for one in await room.history(1, 5)]
+            return [message.content for message in await room.history(1, 5)]
 
     assert asyncio.run(talk()) == ["one"]

@@ -45,7 +45,7 @@ def filled(path: Path) -> Memory:
 
 
 def state(memory: Memory) -> tuple[object, ...]:
-    return sorted((one.text, one.version) for one in memory.list(limit=10_000)), len(memory.history("x"))
+    return sorted((record.text, record.version) for record in memory.list(limit=10_000)), len(memory.history("x"))
 
 
 # Old messages are removed first, then what was said twice, then old versions.
@@ -83,8 +83,8 @@ def test_others_read_and_write_meanwhile(tmp_path: Path):
                 added = room.add("meanwhile", kind="message").id
                 # What a policy is about to remove may be changed under its hands.
                 room.update("x", data={"place": len(seen)})
-                found = room.search("new", limit=20, kind="message")
-                seen.append(sum(hit.record.text.startswith("new") for hit in found))
+                hits = room.search("new", limit=20, kind="message")
+                seen.append(sum(hit.record.text.startswith("new") for hit in hits))
                 room.delete(added)
 
         other = threading.Thread(target=live)

@@ -77,7 +77,7 @@ def _look(memory: Memory) -> Iterator[Callable[[], Any]]:
     """Give what reads everything, and what goes on writing."""
     chat, past = memory.scope(user="ana", room="r1", agent="bot"), datetime(2026, 1, 1, tzinfo=UTC)
     for view in (memory, chat):
-        yield lambda view=view: [view.history(one.id) for one in view.list(limit=200)]
+        yield lambda view=view: [view.history(record.id) for record in view.list(limit=200)]
         yield lambda view=view: view.search("where does ana live, Lisbon tea ships?", explain=True, valid_at=past)
         yield lambda view=view: view.similar([1.0] * 16)
         yield lambda view=view: view.context("where does ana live?", max_tokens=500)
@@ -85,8 +85,8 @@ def _look(memory: Memory) -> Iterator[Callable[[], Any]]:
         yield lambda view=view: view.ask("where does ana live?")
         for face in ("facts", "goals", "tasks", "actions", "thoughts", "posts", "summaries", "relationships"):
             yield lambda view=view, face=face: getattr(view, face).list()
-        yield lambda view=view: [view.documents.text(one.id) for one in view.documents.list()]
-        yield lambda view=view: [one.title for one in view.documents.list()]
+        yield lambda view=view: [view.documents.text(document.id) for document in view.documents.list()]
+        yield lambda view=view: [document.title for document in view.documents.list()]
         yield lambda view=view: view.documents.search("ships")
         yield view.facts.conflicts
         yield view.tasks.due
@@ -94,9 +94,9 @@ def _look(memory: Memory) -> Iterator[Callable[[], Any]]:
         yield view.actions.success_rate
         yield view.posts.recent_locations
         yield lambda view=view: [view.kv.get(key) for key in view.kv.keys()]  # noqa: SIM118 - a method of ours
-        yield lambda view=view: [view.sessions.get(one.name) for one in view.sessions.list()]
+        yield lambda view=view: [view.sessions.get(session.name) for session in view.sessions.list()]
         yield view.quarantine.list
-    yield lambda: [chat.messages.thread(one.id) for one in chat.messages.latest(50)]
+    yield lambda: [chat.messages.thread(message.id) for message in chat.messages.latest(50)]
     yield lambda: chat.messages.window(max_tokens=200)
     yield lambda: chat.messages.for_model(system="Be brief.")
     yield chat.summaries.current
@@ -116,17 +116,21 @@ def _look(memory: Memory) -> Iterator[Callable[[], Any]]:
     yield lambda: memory.rollback("before")
 
 
-def _refused(memory: Memory, one: Spoiled, path: Path) -> bool:
+def _refused(memory: Memory, spoiled_line: Spoiled, path: Path) -> bool:
     try:
-        memory.import_(one.write(path))
+        memory.import_(spoiled_line.write(path))
     except InvalidInput as error:
-        told = str(error)
-        assert f"line {one.line}" in told or "line" not in told, (one.field, one.wrong, told)
+        message = str(error)
+        assert f"line {spoiled_line.line}" in message or "line" not in message, (
+            spoiled_line.field,
+            spoiled_line.wrong,
+            message,
+        )
         return True
     return False
 
 
-def _check_harmless(memory: Memory, one: Spoiled) -> None:
+def _check_harmless(memory: Memory, spoiled_line: Spoiled) -> None:
     for look in _look(memory):
         try:
             look()
@@ -135,29 +139,31 @@ def _check_harmless(memory: Memory, one: Spoiled) -> None:
         except RememoError:
             pass  # a typed error that a server answers with 4xx
         except Exception as error:
-            raise AssertionError(f"{one.field} = {one.wrong!r} in line {one.line} was imported") from error
+            raise AssertionError(
+                f"{spoiled_line.field} = {spoiled_line.wrong!r} in line {spoiled_line.line} was imported"
+            ) from error
 
 
 def test_a_wrong_field_is_refused_or_harmless(place: Place, tmp_path: Path, request: pytest.FixtureRequest):
     # A part of them all, another for each store: the whole takes minutes, and was run by hand.
     every = 67 if "file" in request.node.name else 173
     taken = refused = 0
-    for number, one in enumerate(spoiled(_export(tmp_path), every=every)):
+    for number, spoiled_line in enumerate(spoiled(_export(tmp_path), every=every)):
         tenant = place.memory.scope(tenant=f"tenant-{number}")
-        if _refused(tenant, one, tmp_path / "spoiled.jsonl"):
+        if _refused(tenant, spoiled_line, tmp_path / "spoiled.jsonl"):
             assert tenant.stats().versions == 0
             refused += 1
             continue
         taken += 1
         if taken <= 12:
-            _check_harmless(tenant, one)
+            _check_harmless(tenant, spoiled_line)
     assert refused > taken > 0
     place.worker.run_until_idle()
     other = place.memory.scope(tenant="other", user="eve")
     other.messages.add("user", "I moved to Faro.")
     place.worker.run_until_idle()
-    assert [one.object for one in other.facts.list(subject="eve")] == ["Faro"]
-    assert not [one for one in other.jobs.list() if one.state != "done"]
+    assert [fact.object for fact in other.facts.list(subject="eve")] == ["Faro"]
+    assert not [job for job in other.jobs.list() if job.state != "done"]
 
 
 _READ_ON_EVERY_SEARCH = ("fact", "revision", "chunk")
@@ -167,14 +173,14 @@ def test_wrong_data_of_what_every_search_reads_breaks_no_search(tmp_path: Path):
     whole = _export(tmp_path)
     looked = dict.fromkeys(_READ_ON_EVERY_SEARCH, 0)
     with Memory(":memory:", embedder=WordEmbedder(), settings=FAST) as memory:
-        for number, one in enumerate(spoiled(whole)):
-            if not one.field.startswith("record.data.") or one.wrong not in ([1], -1, None, {}):
+        for number, spoiled_line in enumerate(spoiled(whole)):
+            if not spoiled_line.field.startswith("record.data.") or spoiled_line.wrong not in ([1], -1, None, {}):
                 continue
-            kind = one.lines[one.line - 1]["record"]["kind"]
+            kind = spoiled_line.lines[spoiled_line.line - 1]["record"]["kind"]
             if kind not in looked:
                 continue
             tenant = memory.scope(tenant=f"tenant-{number}")
-            if _refused(tenant, one, tmp_path / "spoiled.jsonl"):
+            if _refused(tenant, spoiled_line, tmp_path / "spoiled.jsonl"):
                 continue
             looked[kind] += 1
             chat = tenant.scope(user="ana", room="r1", agent="bot")
@@ -184,7 +190,9 @@ def test_wrong_data_of_what_every_search_reads_breaks_no_search(tmp_path: Path):
                     view.context("where does ana live, Lisbon ships?", max_tokens=500)
                 chat.messages.add("user", "I moved to Faro.").wait()
             except Exception as error:
-                raise AssertionError(f"{one.field} = {one.wrong!r} in line {one.line} was imported") from error
+                raise AssertionError(
+                    f"{spoiled_line.field} = {spoiled_line.wrong!r} in line {spoiled_line.line} was imported"
+                ) from error
     assert all(looked.values()), looked
 
 
@@ -194,13 +202,15 @@ def test_a_wrong_field_over_the_wire_is_an_answer_that_names_it(tmp_path: Path):
         memory = stack.enter_context(Memory(":memory:", embedder=WordEmbedder(), settings=FAST))
         address = stack.enter_context(running(memory))
         web = stack.enter_context(httpx.Client(base_url=address, timeout=30, trust_env=False))
-        for number, one in enumerate(spoiled(whole, every=211)):
-            body = one.write(tmp_path / "spoiled.jsonl").read_bytes()
+        for number, spoiled_line in enumerate(spoiled(whole, every=211)):
+            body = spoiled_line.write(tmp_path / "spoiled.jsonl").read_bytes()
             answer = web.post(f"/v1/import?tenant=tenant-{number}", content=body, headers=headers)
-            assert answer.status_code in (200, 400, 422), (one.field, one.wrong, answer.text)
+            assert answer.status_code in (200, 400, 422), (spoiled_line.field, spoiled_line.wrong, answer.text)
             assert str(tmp_path) not in answer.text
         poisoned = next(
-            one for one in spoiled(whole) if one.field == "job.attempts" and one.wrong == 9223372036854775807
+            spoiled_line
+            for spoiled_line in spoiled(whole)
+            if spoiled_line.field == "job.attempts" and spoiled_line.wrong == 9223372036854775807
         )
         body = poisoned.write(tmp_path / "spoiled.jsonl").read_bytes()
         answer = web.post("/v1/import?tenant=acme", content=body, headers=headers)
@@ -231,13 +241,13 @@ def test_a_poisoned_job_is_put_aside_and_stops_no_other(place: Place, tmp_path: 
     acme.messages.add("user", "I moved to Lisbon.")
     other.messages.add("user", "I moved to Faro.")
     place.worker.run_until_idle()
-    assert [one.object for one in other.facts.list(subject="eve")] == ["Faro"]
-    assert [one.object for one in acme.facts.list(subject="kim")] == ["Lisbon"]
-    jobs = {one.id: one for one in acme.jobs.list()}
+    assert [fact.object for fact in other.facts.list(subject="eve")] == ["Faro"]
+    assert [fact.object for fact in acme.facts.list(subject="kim")] == ["Lisbon"]
+    jobs = {job.id: job for job in acme.jobs.list()}
     for number, name in enumerate(_POISON):
         job = jobs[f"poison-{number}"]
         assert (job.state, bool(job.error)) == ("dead", True), (name, job)
-    assert {one.state for one in jobs.values() if not one.id.startswith("poison")} == {"done"}
+    assert {job.state for job in jobs.values() if not job.id.startswith("poison")} == {"done"}
     whole = place.memory.scope(tenant="acme")
     assert whole.export(tmp_path / "poisoned.jsonl").jobs == len(jobs)
     with pytest.raises(InvalidInput, match=r"line \d+.*job\."):
@@ -251,4 +261,4 @@ def test_jobs_of_a_dropped_key_stop_no_other(tmp_path: Path):
         other.messages.add("user", "I moved to Faro.")
         acme.drop_key(tenant="acme")
         Worker(memory._engine).run_until_idle()  # pyright: ignore[reportPrivateUsage]
-        assert [one.object for one in other.facts.list(subject="eve")] == ["Faro"]
+        assert [fact.object for fact in other.facts.list(subject="eve")] == ["Faro"]

@@ -40,11 +40,11 @@ def hear(process: "subprocess.Popen[str]") -> object:
 def check(path: Path, ids: set[str]) -> int:
     """Every message is there, or one summary stands for it; returns how many are left."""
     with Memory(path, embedder=None) as memory:
-        here = Counter(one.id for one in memory.messages.history(COUNT + 1))
-        stood = Counter(id for one in memory.summaries.list(1_000) for id in one.sources)
-        assert here + stood == Counter(ids)
+        present = Counter(message.id for message in memory.messages.history(COUNT + 1))
+        stood = Counter(id for summary in memory.summaries.list(1_000) for id in summary.sources)
+        assert present + stood == Counter(ids)
         assert memory.verify().faults == ()
-        return here.total()
+        return present.total()
 
 
 @pytest.mark.requirement("compress.old-messages")
@@ -75,6 +75,6 @@ def test_four_processes_at_one_room_say_nothing_twice(tmp_path: Path, start: Sta
         assert hear(process) == "ready"
     for process in processes:
         go(process)
-    told = [hear(process) for process in processes]
-    assert sum(one["count"] for one in told if isinstance(one, dict)) == COUNT  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    answers = [hear(process) for process in processes]
+    assert sum(answer["count"] for answer in answers if isinstance(answer, dict)) == COUNT  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     assert check(path, ids) == 0

@@ -17,11 +17,11 @@ def test_eight_processes_count_in_one_typed_value(tmp_path: Path, start: Start):
     path = tmp_path / "m.db"
     counters = [start("count_typed", path, 200) for _ in range(8)]
     go(*counters)
-    assert max(hear(one) for one in counters) == 1_600
+    assert max(hear(counter) for counter in counters) == 1_600
     with Memory(path, embedder=None) as memory:
         box = memory.typed("counter", 0)
         assert (box.get(), box.version) == (1_600, 1_600)
-        assert [one.value for one in box.history()] == list(range(1, 1_601))
+        assert [version.value for version in box.history()] == list(range(1, 1_601))
         assert memory.verify().faults == ()
 
 
@@ -33,7 +33,7 @@ def test_two_processes_lose_nothing_in_one_flow(tmp_path: Path, start: Start):
         first = flow.start("ana")
         writers = [start("gather_in_flow", path, 150, who) for who in ("one", "two")]
         go(*writers)
-        assert [hear(one) for one in writers] == ["done"] * 2
+        assert [hear(writer) for writer in writers] == ["done"] * 2
         state = flow.get("ana")
         assert state is not None
         expected = {str(number): number for number in range(150)}

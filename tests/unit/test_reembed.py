@@ -14,7 +14,7 @@ from rememo import Memory
 from rememo.engine.engine import Engine
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, ModelChanged
 from rememo.jobs.worker import Worker
-from rememo.keep.checkup import checkup
+from rememo.keep.health_check import check_health
 from rememo.settings import Settings
 
 pytestmark = pytest.mark.requirement("embed.online-change")
@@ -165,10 +165,10 @@ def test_a_vector_that_is_missing_is_counted_and_can_be_made(tmp_path: Path):
         assert "versions have no vector of letters-16" in fault
         lost = 31 - memory.stats().vectors
         assert f"{lost} versions" in fault
-        assert [one.level for one in checkup(engine_of(memory), "default") if one.what == "vectors"] == ["bad"]
+        assert [one.level for one in check_health(engine_of(memory), "default") if one.what == "vectors"] == ["bad"]
         assert memory.reembed(Letters(16)) == lost
         assert memory.verify().ok
-        assert [one for one in checkup(engine_of(memory), "default") if one.what == "vectors"] == []
+        assert [one for one in check_health(engine_of(memory), "default") if one.what == "vectors"] == []
 
 
 def test_an_update_keeps_a_vector_that_this_process_could_not_make(tmp_path: Path):

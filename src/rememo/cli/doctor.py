@@ -13,8 +13,8 @@ from rememo.cli.memory_location import open_memory, without_password
 from rememo.cli.output import FileArgument, JsonOption, console, print_json, print_table
 from rememo.cli.records import Tenant
 from rememo.errors import RememoError
-from rememo.keep.checkup import Finding, checkup
-from rememo.keep.python_faults import Release, find_python_faults
+from rememo.keep.health_check import CheckResult, check_health
+from rememo.keep.python_bugs import Release, find_python_bugs
 from rememo.settings import Settings
 
 _EXTRAS: Final = {
@@ -44,19 +44,19 @@ def doctor(
     json: JsonOption = False,
 ) -> None:
     """Look at the store, its jobs, the disk, the embedder and the servers; exit code 1 when something is bad."""
-    findings: list[Finding] = []
+    findings: list[CheckResult] = []
     missing = [name for name, package in _EXTRAS.items() if find_spec(package) is None]
     installed = ", ".join(name for name in _EXTRAS if name not in missing) or "none"
-    findings.append(Finding(what="extras", level="ok", said=f"installed: {installed}"))
+    findings.append(CheckResult(what="extras", level="ok", said=f"installed: {installed}"))
     findings += _check_python(python_release())
     try:
         # What is looked at is not changed by looking: no worker starts here.
         with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
             engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
             with console.status(f"looking at {escape(without_password(file))}"):
-                findings += checkup(engine, tenant, deep=deep)
+                findings += check_health(engine, tenant, deep=deep)
     except RememoError as error:
-        findings.append(Finding(what="store", level="bad", said=f"{error.code}: {error}"))
+        findings.append(CheckResult(what="store", level="bad", said=f"{error.code}: {error}"))
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -75,14 +75,14 @@ def python_release() -> Release:
     return sys.version_info[:3]
 
 
-def _check_python(release: Release) -> Iterator[Finding]:
+def _check_python(release: Release) -> Iterator[CheckResult]:
     shown_release = ".".join(map(str, release))
-    faults = find_python_faults(release)
+    faults = find_python_bugs(release)
     if not faults:
-        yield Finding(what="python", level="ok", said=shown_release)
+        yield CheckResult(what="python", level="ok", said=shown_release)
     for fault in faults:
         mend = f"install {'.'.join(map(str, fault.fixed))} or newer, unless your distribution has mended it"
-        yield Finding(what="python", level="note", said=f"{shown_release}: {fault.description}", mend=mend)
+        yield CheckResult(what="python", level="note", said=f"{shown_release}: {fault.description}", mend=mend)
 
 
 def jobs(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rememo.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
-    from rememo.keep.encrypt import Keyring
+    from rememo.keep.keyring import Keyring
     from rememo.memory import Memory
 
 FROM_ENVIRONMENT: Final = "-"
@@ -18,7 +18,7 @@ _PASSWORD: Final = re.compile(r"(://[^:/@?#]*):[^@]*@|((?:password|sslpassword)=
 
 def load_keyring() -> "Keyring | None":
     """Return the keyring of the environment variable `REMEMO_MASTER_KEY`, None where it is not set."""
-    from rememo.keep.encrypt import VARIABLE, Keyring  # noqa: PLC0415 - `rememo mcp` answers before it opens anything
+    from rememo.keep.keyring import VARIABLE, Keyring  # noqa: PLC0415 - `rememo mcp` answers before it opens anything
 
     return Keyring.from_environment() if os.environ.get(VARIABLE) else None
 

@@ -18,8 +18,8 @@ from rememo.engine.embedders import embedder_by_name
 from rememo.engine.opening import file_of, repair_file
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, InvalidInput, KeyMismatch, NotFound
 from rememo.files import create_file, open_new_text
-from rememo.keep.encrypt import VARIABLE, Keyring
-from rememo.keep.targets import make_target
+from rememo.keep.erasure_targets import make_target
+from rememo.keep.keyring import VARIABLE, Keyring
 from rememo.model.scope import DEFAULT_TENANT, LABELS, Scope
 from rememo.settings import Settings
 

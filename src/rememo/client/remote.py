@@ -26,7 +26,7 @@ from rememo.context.item import Context, Recall
 from rememo.context.state import State
 from rememo.engine.search import Mode
 from rememo.extract import ExtractedFact
-from rememo.keep.retention import Ready, Span
+from rememo.keep.retention import PolicyPreset, Span
 from rememo.keep.versions import Diff
 from rememo.learn.conflicts import Policy
 from rememo.llm.spending import Spending
@@ -1781,7 +1781,7 @@ class RemoteRetention:
             ),
         )
 
-    def use(self, ready: Ready, **changes: Any) -> RetentionPolicy:
+    def use(self, ready: PolicyPreset, **changes: Any) -> RetentionPolicy:
         """Switch a ready-made policy on, perhaps with changes; it is named as it is called here.
 
         `messages` removes those older than 30 days; `facts` keeps at most 1,000 in a room, the surest and newest;

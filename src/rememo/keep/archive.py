@@ -20,7 +20,7 @@ from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import ArchiveError, InvalidInput
 from rememo.keep.export import import_file, read_versions, write_versions
-from rememo.keep.versions import states
+from rememo.keep.versions import read_states
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.check import check_label, check_limit, check_text, dump_json
 from rememo.model.ids import new_id
@@ -44,7 +44,7 @@ _DATA, _MANIFEST = ".jsonl.zst", ".json"
 _CHUNK = 200
 
 
-def digest(tenant: str, name: str, label: str) -> str:
+def label_digest(tenant: str, name: str, label: str) -> str:
     """Return what stands for a label in a manifest: who knows the label can look for it, nobody can read it there."""
     return hashlib.sha256(dump_json([tenant, name, label]).encode()).hexdigest()[:32]
 
@@ -61,11 +61,11 @@ class Archive:
         self, *, user: str | None = None, agent: str | None = None, room: str | None = None
     ) -> "list[ArchiveEntry]":
         """Return the archives, oldest first: all, or those that hold something of a user, agent and room."""
-        asked = {name: label for name, label in (("user", user), ("agent", agent), ("room", room)) if label is not None}
+        given = {name: label for name, label in (("user", user), ("agent", agent), ("room", room)) if label is not None}
         bound = {name: getattr(self._view.scope, name) for name in LABELS}
-        wanted = {**{name: label for name, label in bound.items() if label is not None}, **asked}
-        marks = {digest(self._tenant, name, check_label(label, name)) for name, label in wanted.items()}
-        return [one for one in self._entries() if marks <= set(one.holds)]
+        wanted = {**{name: label for name, label in bound.items() if label is not None}, **given}
+        marks = {label_digest(self._tenant, name, check_label(label, name)) for name, label in wanted.items()}
+        return [entry for entry in self._entries() if marks <= set(entry.holds)]
 
     def restore(self, name: str) -> Restored:
         """Bring everything in an archive back; what is there already stays as it is, so repeating it is harmless.
@@ -79,12 +79,14 @@ class Archive:
         entry = self._entry(name)
         with self._file(entry) as file:
             path = Path(file.name)
-            newest = {one.record.id: one.record for one in read_versions(path, self._engine, self._view.scope)}
-            before = self._there(newest.values())
+            newest = {
+                version.record.id: version.record for version in read_versions(path, self._engine, self._view.scope)
+            }
+            before = self._existing_ids(newest.values())
             loaded = import_file(self._engine, self._view.scope, path).versions
-        gone = [one for id, one in newest.items() if id not in before]
-        there = self._there(gone)
-        ended = [one for one in gone if one.id not in there]
+        gone = [record for id, record in newest.items() if id not in before]
+        there = self._existing_ids(gone)
+        ended = [record for record in gone if record.id not in there]
         for start in range(0, len(ended), _CHUNK):
             self._reopen(ended[start : start + _CHUNK])
         if self._engine.audit is not None:
@@ -111,7 +113,7 @@ class Archive:
                     score = len(words & set(self._engine.analyzer.terms(record.text))) / len(words)
                     if score:
                         best[record.id] = score, ArchiveHit(archive=entry.name, record=record, score=score)
-            kept = heapq.nlargest(limit, best.items(), key=lambda one: (one[1][0], one[1][1].record.at))
+            kept = heapq.nlargest(limit, best.items(), key=lambda scored: (scored[1][0], scored[1][1].record.at))
             best = dict(kept)
         return [hit for _, hit in best.values()]
 
@@ -144,15 +146,15 @@ class Archive:
         file.flush()
         return file
 
-    def _has(self, entry: ArchiveEntry, ids: Iterable[str]) -> bool:
+    def _contains_any(self, entry: ArchiveEntry, ids: Iterable[str]) -> bool:
         """Say whether one of these records is in an archive; it is read for that."""
         wanted = set(ids)
         with self._file(entry) as file:
             versions = read_versions(Path(file.name), self._engine, Scope(tenant=self._tenant))
-            return any(one.record.id in wanted for one in versions)
+            return any(version.record.id in wanted for version in versions)
 
-    def _there(self, records: Iterable[Record]) -> set[str]:
-        return set(states(self._engine, Scope(tenant=self._tenant), [one.id for one in records], None))
+    def _existing_ids(self, records: Iterable[Record]) -> set[str]:
+        return set(read_states(self._engine, Scope(tenant=self._tenant), [record.id for record in records], None))
 
     def _reopen(self, records: Sequence[Record]) -> None:
         """Open records again whose versions are still here but ended."""
@@ -174,12 +176,12 @@ def open_archive(engine: Engine) -> ArchiveStore:
     return ArchiveStore(settings.archive, timeout=settings.archive_timeout, file_mode=settings.file_permissions)
 
 
-def holding(engine: Engine, scope: Scope, ids: Iterable[str] | None) -> list[str]:
+def archives_holding(engine: Engine, scope: Scope, ids: Iterable[str] | None) -> list[str]:
     """Return the names of the archives that hold something of a scope, or one of some records within it."""
     if not engine.settings.archive:
         return []
     archive = Archive(View(engine=engine, scope=scope))
-    return [one.name for one in archive.list() if ids is None or archive._has(one, ids)]  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - its own module
+    return [entry.name for entry in archive.list() if ids is None or archive._contains_any(entry, ids)]  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - its own module
 
 
 def is_important(record: Record) -> bool:
@@ -187,7 +189,7 @@ def is_important(record: Record) -> bool:
     return record.pinned or (record.importance is not None and record.importance >= IMPORTANT)
 
 
-def put_away(
+def write_archive(
     engine: Engine, store: ArchiveStore, policy: RetentionPolicy, records: Sequence[Record], ids: Iterable[str]
 ) -> str:
     """Write an archive of records and of what belongs to them; returns its name once it is confirmed."""
@@ -197,8 +199,8 @@ def put_away(
     packed = zstd.compress(text.getvalue().encode())
     created = engine.now()
     name = f"{created:%Y%m%dT%H%M%SZ}-{new_id()}"
-    labels = {(label, getattr(one.scope, label)) for one in records for label in LABELS}
-    holds = sorted(digest(tenant, label, value) for label, value in labels if value is not None)
+    labels = {(label, getattr(record.scope, label)) for record in records for label in LABELS}
+    holds = sorted(label_digest(tenant, label, value) for label, value in labels if value is not None)
     manifest: dict[str, Any] = {
         "format": FORMAT, "version": FORMAT_VERSION, "name": name, "created_at": created.isoformat(),
         "policy": policy.name, "records": len(set(ids)), "versions": versions, "bytes": len(packed),

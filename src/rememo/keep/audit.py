@@ -67,7 +67,7 @@ class Audit:
             newest=True,
         )
         entries = [line.entry(self._tenant) for line in lines]
-        return [replace(one, ids=self._store.decode_audit_ids(self._tenant, one.ids)) for one in entries]
+        return [replace(entry, ids=self._store.decode_audit_ids(self._tenant, entry.ids)) for entry in entries]
 
     def head(self) -> AuditHead:
         """Return where the trail ends now: keep it outside the store, and `verify(head=…)` shows any change before it."""
@@ -159,16 +159,16 @@ class Audit:
         if not redacted:
             return
         scope = Scope(tenant=self._tenant)
-        said: dict[str, list[tuple[int, int]]] = {"who": [], "what": []}
+        redacted_ranges: dict[str, list[tuple[int, int]]] = {"who": [], "what": []}
         for lines in read_pages(
             lambda first: self._store.audit_entries(scope, start=first, operation="redact", limit=_CHUNK)
         ):
             for line in lines:
-                for half, ranges in said.items():
+                for half, ranges in redacted_ranges.items():
                     ranges.extend(_ranges(line, half))
         for number, line in redacted.items():
             for half in json.loads(line.gone or "{}"):
-                if not any(first <= number <= until for first, until in said[half]):
+                if not any(first <= number <= until for first, until in redacted_ranges[half]):
                     yield f"line {number} was altered: something was taken out of it, but no erasure says so"
 
 
@@ -229,16 +229,16 @@ def _ranges(line: AuditRow, half: str) -> "list[tuple[int, int]]":
     """Return the lines that an erasure says it took a half out of; one that was altered says nothing."""
     if describe_malformed(line) is not None:
         return []
-    found: Any = json.loads(line.detail).get(half)
-    pairs = cast("list[Any]", found if isinstance(found, list) else [])
-    return [(one[0], one[1]) for one in pairs if _is_range(one)]
+    ranges: Any = json.loads(line.detail).get(half)
+    pairs = cast("list[Any]", ranges if isinstance(ranges, list) else [])
+    return [(pair[0], pair[1]) for pair in pairs if _is_range(pair)]
 
 
 def _is_range(value: object) -> bool:
     return (
         isinstance(value, list)
         and len(cast("list[object]", value)) == 2  # noqa: PLR2004 - the first and the last
-        and all(isinstance(one, int) for one in cast("list[object]", value))
+        and all(isinstance(bound, int) for bound in cast("list[object]", value))
     )
 
 

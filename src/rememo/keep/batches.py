@@ -26,38 +26,38 @@ _LONG = 0.025
 _REST = 0.25
 """How long to stand back after a write, as a share of what it took: others write and read meanwhile."""
 
-Change = Remove | Revise
+BatchChange = Remove | Revise
 
 
-def walk(engine: Engine, filter: Filter) -> Iterator[list[Record]]:
+def iterate_pages(engine: Engine, filter: Filter) -> Iterator[list[Record]]:
     """Give the records a filter means in pages, kind by kind and oldest first; they may be removed meanwhile.
 
     Memory is that of a page, unless very many have the same moment.
     """
     for kind in filter.kinds:
-        yield from _walk(engine, filter.narrowed(kinds=(kind,)))
+        yield from _iterate_kind(engine, filter.narrowed(kinds=(kind,)))
 
 
-def _walk(engine: Engine, filter: Filter) -> Iterator[list[Record]]:
+def _iterate_kind(engine: Engine, filter: Filter) -> Iterator[list[Record]]:
     after, size = filter.after, PAGE
     seen: set[str] = set()
     while True:
         limit = size + len(seen)
         page = engine.store.read(filter.narrowed(after=after), engine.now(), limit=limit, oldest=True)
-        fresh = [one for one in page if one.id not in seen]
+        fresh = [record for record in page if record.id not in seen]
         if fresh:
             yield fresh
         if len(page) < limit:
             return
         last = page[-1].at
         if last == after:
-            seen.update(one.id for one in page)
+            seen.update(record.id for record in page)
             size *= 2  # all of one moment: larger steps, or what was seen would be read again and again
         else:
-            after, seen, size = last, {one.id for one in page if one.at == last}, PAGE
+            after, seen, size = last, {record.id for record in page if record.at == last}, PAGE
 
 
-def every_job(store: JobQueue, tenant: str) -> Iterator[Job]:
+def iterate_jobs(store: JobQueue, tenant: str) -> Iterator[Job]:
     """Give the jobs of a tenant, the latest page first; memory is that of a page. They may be removed meanwhile."""
     before: str | None = None
     while page := store.latest_jobs(tenant, limit=PAGE, before=before):
@@ -65,7 +65,7 @@ def every_job(store: JobQueue, tenant: str) -> Iterator[Job]:
         before = page[0].id
 
 
-class Pace:
+class BatchPacer:
     """How many may be written at once, so that no write takes long."""
 
     def __init__(self) -> None:
@@ -76,9 +76,9 @@ class Pace:
         """Watch a write, learn from it, and stand back for a moment."""
         began, working = time.perf_counter(), time.thread_time()
         yield
-        self.took(time.perf_counter() - began, time.thread_time() - working)
+        self.learn_from(time.perf_counter() - began, time.thread_time() - working)
 
-    def took(self, seconds: float, work: float) -> None:
+    def learn_from(self, seconds: float, work: float) -> None:
         """Learn from a write."""
         if work > _WORK:
             self.size = max(_LEAST, self.size * 2 // 3)
@@ -89,7 +89,7 @@ class Pace:
         time.sleep(min(seconds * _REST, _LONG))
 
 
-class Tally:
+class PolicyProgress:
     """What a policy has done so far."""
 
     def __init__(self) -> None:
@@ -105,27 +105,27 @@ class Tally:
         self.ids += ids[: _SHOWN - len(self.ids)] if len(self.ids) < _SHOWN else []
 
 
-class Writer:
+class BatchWriter:
     """Makes changes in small batches, each of which is a write of its own; dry, it only counts them."""
 
-    def __init__(self, engine: Engine, tenant: str, pace: Pace, *, dry: bool) -> None:
+    def __init__(self, engine: Engine, tenant: str, pace: BatchPacer, *, dry: bool) -> None:
         self._engine = engine
         self._scope = Scope(tenant=tenant)
         self._pace = pace
         self.dry = dry
 
-    def write(self, changes: Sequence[Change], tally: Tally) -> None:
+    def write(self, changes: Sequence[BatchChange], progress: PolicyProgress) -> None:
         """Make changes; one whose record moved on meanwhile is left out."""
-        tally.count([_id(one) for one in changes])
+        progress.count([_id(change) for change in changes])
         if self.dry:
             return
         place = 0
         while place < len(changes):
             batch = changes[place : place + self._pace.size]
             place += len(batch)
-            self._commit(batch, tally)
+            self._commit(batch, progress)
 
-    def _commit(self, batch: Sequence[Change], tally: Tally) -> None:
+    def _commit(self, batch: Sequence[BatchChange], progress: PolicyProgress) -> None:
         try:
             with self._pace.step():
                 receipt = self._engine.commit(self._scope, batch, operation=OPERATION)
@@ -133,18 +133,18 @@ class Writer:
             if len(batch) == 1:
                 return  # somebody changed or removed it: it is looked at again by the next run
             half = len(batch) // 2
-            self._commit(batch[:half], tally)
-            self._commit(batch[half:], tally)
+            self._commit(batch[:half], progress)
+            self._commit(batch[half:], progress)
             return
-        tally.done += len(receipt.ids)
+        progress.done += len(receipt.ids)
         if receipt.recorded_at is not None:
-            tally.batches.append(receipt.recorded_at)
+            progress.batches.append(receipt.recorded_at)
 
 
-def removal(record: Record) -> Remove:
+def make_removal(record: Record) -> Remove:
     """Return the write that ends a record as it is now."""
     return Remove(id=record.id, scope=record.scope, expected=record.version)
 
 
-def _id(change: Change) -> str:
+def _id(change: BatchChange) -> str:
     return change.id if isinstance(change, Remove) else change.draft.id

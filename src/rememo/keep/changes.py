@@ -16,33 +16,33 @@ def changes(view: View, after: datetime | str | None, limit: int) -> list[Change
     """Return the first changes within a view after a cursor or a moment, in the order they were committed."""
     mark, most = parse_cursor(after), check_limit(limit, maximum=_MOST)
     end = None if view.known_at is None else to_micros(view.known_at)
-    found: list[ChangeEvent] = []
-    while len(found) < most:
+    changes: list[ChangeEvent] = []
+    while len(changes) < most:
         moved = view.engine.store.changes(view.scope, mark, most)
-        for one in moved:
-            if end is not None and one.mark[0] > end:
-                return found
-            told = _told(one)
-            if told is not None and len(found) < most:
-                found.append(told)
-            mark = one.mark
+        for move in moved:
+            if end is not None and move.mark[0] > end:
+                return changes
+            change = _to_change(move)
+            if change is not None and len(changes) < most:
+                changes.append(change)
+            mark = move.mark
         # What is in quarantine or not listed is passed over: there may be more behind it.
         if len(moved) < most:
             break
-    return found
+    return changes
 
 
-def present(view: View) -> str:
+def current_cursor(view: View) -> str:
     """Return the cursor behind everything that is written now."""
     return format_cursor((view.engine.store.clock(view.scope.tenant), 2, 0))
 
 
-def _told(one: RecordChange) -> ChangeEvent | None:
-    record, ended = one.record, one.mark[1] == 0
+def _to_change(move: RecordChange) -> ChangeEvent | None:
+    record, ended = move.record, move.mark[1] == 0
     if record.kind not in LISTED:
         return None
     held = record.quarantine is not None
     if held and (ended or record.version == 1):
         return None
     outcome = "deleted" if ended or held else "added" if record.created_at == record.recorded_at else "updated"
-    return ChangeEvent(cursor=format_cursor(one.mark), at=from_micros(one.mark[0]), outcome=outcome, record=record)
+    return ChangeEvent(cursor=format_cursor(move.mark), at=from_micros(move.mark[0]), outcome=outcome, record=record)

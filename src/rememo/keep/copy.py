@@ -10,9 +10,9 @@ from functools import partial
 
 from rememo.engine.engine import Engine
 from rememo.errors import AlreadyExists, StorageError
-from rememo.keep.batches import every_job
+from rememo.keep.batches import iterate_jobs
 from rememo.keep.export import Transferred, chunks, load_versions
-from rememo.keep.translating import Translation, between_engines
+from rememo.keep.id_translation import IdTranslation, translation_between
 from rememo.model.check import dump_json
 from rememo.model.filters import Filter
 from rememo.model.job import Job
@@ -24,7 +24,7 @@ Progress = Callable[[str, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
+class CopyReport:
     """What was new in the copy, and what it has now."""
 
     tenants: int
@@ -33,7 +33,7 @@ class Copied:
     """In both of them."""
 
 
-def copy(source: Engine, target: Engine, progress: Progress | None = None) -> Copied:
+def copy(source: Engine, target: Engine, progress: Progress | None = None) -> CopyReport:
     """Bring everything of a store into another: versions, vectors, snapshots, key-value entries and jobs of all tenants.
 
     Raises `AlreadyExists` when a record is there with another content, before its tenant is touched, and `StorageError`
@@ -43,22 +43,24 @@ def copy(source: Engine, target: Engine, progress: Progress | None = None) -> Co
     totals = Transferred()
     versions = 0
     for tenant in tenants:
-        translation = between_engines(source, target, tenant)
+        translation = translation_between(source, target, tenant)
         theirs = partial(_versions, source, tenant, translation)
-        _need_no_clash(theirs, target, tenant)
+        _check_no_conflicts(theirs, target, tenant)
         new = _copy_tenant(source, target, tenant, translation, progress)
-        totals = Transferred(**{one.name: getattr(totals, one.name) + getattr(new, one.name) for one in fields(totals)})
-        versions += _need_alike(theirs, source, target, tenant)
-    return Copied(tenants=len(tenants), new=totals, versions=versions)
+        totals = Transferred(
+            **{field.name: getattr(totals, field.name) + getattr(new, field.name) for field in fields(totals)}
+        )
+        versions += _check_equal(theirs, source, target, tenant)
+    return CopyReport(tenants=len(tenants), new=totals, versions=versions)
 
 
-def _versions(source: Engine, tenant: str, translation: Translation | None) -> Iterator[StoredVersion]:
+def _versions(source: Engine, tenant: str, translation: IdTranslation | None) -> Iterator[StoredVersion]:
     """Give the versions of a tenant with the ids that they have in the target."""
     held = source.store.dump(Scope(tenant=tenant))
-    return held if translation is None else translation.versions(held)
+    return held if translation is None else translation.translate_versions(held)
 
 
-def _need_no_clash(theirs: Callable[[], Iterator[StoredVersion]], target: Engine, tenant: str) -> None:
+def _check_no_conflicts(theirs: Callable[[], Iterator[StoredVersion]], target: Engine, tenant: str) -> None:
     if not target.store.count(Filter(scope=Scope(tenant=tenant), quarantined=None), target.now()):
         return  # what is not there cannot contradict
     for chunk in chunks(theirs()):
@@ -70,7 +72,7 @@ def _need_no_clash(theirs: Callable[[], Iterator[StoredVersion]], target: Engine
 
 
 def _copy_tenant(
-    source: Engine, target: Engine, tenant: str, translation: Translation | None, progress: Progress | None
+    source: Engine, target: Engine, tenant: str, translation: IdTranslation | None, progress: Progress | None
 ) -> Transferred:
     scope, seen, new = Scope(tenant=tenant), 0, 0
     same = _same_model(source, target)
@@ -81,11 +83,11 @@ def _copy_tenant(
         if progress is not None:
             progress(tenant, seen)
     snapshots = source.store.snapshots(tenant)
-    jobs = every_job(source.store, tenant)
+    jobs = iterate_jobs(source.store, tenant)
     entries = source.kv.dump(tenant, source.now())
     if translation is not None:
-        jobs = map(translation.job, jobs)
-        entries = ((space, translation.entry(entry)) for space, entry in entries)
+        jobs = map(translation.translate_job, jobs)
+        entries = ((space, translation.translate_entry(entry)) for space, entry in entries)
     return Transferred(
         versions=new,
         snapshots=target.store.load_snapshots(tenant, snapshots) if snapshots else 0,
@@ -99,10 +101,10 @@ def _not_begun(job: Job) -> Job:
     return replace(job, state="waiting", leased_until=None) if job.state == "running" else job
 
 
-def _need_alike(theirs: Callable[[], Iterator[StoredVersion]], source: Engine, target: Engine, tenant: str) -> int:
+def _check_equal(theirs: Callable[[], Iterator[StoredVersion]], source: Engine, target: Engine, tenant: str) -> int:
     """Return how many versions both have of a tenant; raises when what one says is not what the other does."""
     vectors = _same_model(source, target)
-    given, ours = (_sum(one, vectors=vectors) for one in (theirs(), target.store.dump(Scope(tenant=tenant))))
+    given, ours = (_sum(versions, vectors=vectors) for versions in (theirs(), target.store.dump(Scope(tenant=tenant))))
     if given != ours:
         raise StorageError(
             f"tenant {tenant!r} is not the same in both: {given[0]:,} versions in the source, {ours[0]:,} in the target;"
@@ -120,8 +122,8 @@ def _same_model(source: Engine, target: Engine) -> bool:
 def _sum(versions: Iterator[StoredVersion], *, vectors: bool) -> tuple[int, int]:
     """Return how many there are and a sum of their digests, which is the same in whatever order they come."""
     count = total = 0
-    for one in versions:
-        said = dump_json([one.record.to_dict(), one.speaker, vectors and one.vector is not None])
-        total += int.from_bytes(hashlib.sha256(said.encode()).digest())
+    for version in versions:
+        content = dump_json([version.record.to_dict(), version.speaker, vectors and version.vector is not None])
+        total += int.from_bytes(hashlib.sha256(content.encode()).digest())
         count += 1
     return count, total % 2**256

@@ -15,11 +15,11 @@ from typing import Any, cast
 from rememo.engine.audit import new_audit_entry, parse_namespace
 from rememo.engine.engine import Engine
 from rememo.errors import ArchiveError, MissingExtra, StorageError
-from rememo.keep.archive import holding
-from rememo.keep.batches import every_job
-from rememo.keep.derived import PIECES, Derived, note_of
-from rememo.keep.remnants import CACHES, CleanSession, Remnants, Search, named
-from rememo.keep.targets import doomed_keys
+from rememo.keep.archive import archives_holding
+from rememo.keep.batches import iterate_jobs
+from rememo.keep.derived_erasure import PIECES, DerivedEraser, rebuild_note
+from rememo.keep.erasure_search import CACHES, ErasureFindings, ErasureSearch, SessionCleaner, summarise_leftovers
+from rememo.keep.erasure_targets import key_predicate
 from rememo.learn.revise.sentence import forget_sentences
 from rememo.model.erasure import ErasureReceipt, ErasureTarget
 from rememo.model.record import Record
@@ -45,7 +45,7 @@ _LEFT = ""
 """The mark of an erasure that has named copies which are still there; no record has such an id."""
 
 
-def erasing(engine: Engine) -> ErasingStore:
+def need_erasing_store(engine: Engine) -> ErasingStore:
     """Return the store of an engine as one that can remove for good; one that cannot is an error."""
     if not isinstance(engine.store, RecordErasure) or not isinstance(engine.plain_kv, KeyValueErasure):
         raise StorageError("this store cannot erase for good")
@@ -63,7 +63,7 @@ def note_backup(engine: Engine, path: str) -> None:
             )
 
 
-def resume(engine: Engine, tenant: str, clean: CleanSession) -> int:
+def resume(engine: Engine, tenant: str, clean: SessionCleaner) -> int:
     """End the erasures of a tenant that were interrupted; returns how many there were.
 
     One that only waits for people, who must remove what it has named as left, is not done again by itself.
@@ -71,7 +71,7 @@ def resume(engine: Engine, tenant: str, clean: CleanSession) -> int:
     store = engine.store
     if not isinstance(store, RecordErasure):
         return 0
-    pending = [one for one in store.erasures(tenant) if set(store.marks(one[0], tenant)) != {_LEFT}]
+    pending = [erasure for erasure in store.erasures(tenant) if set(store.marks(erasure[0], tenant)) != {_LEFT}]
     for number, target in pending:
         if target is None:
             store.purge(tenant, _LONGEST_WAIT)
@@ -81,20 +81,20 @@ def resume(engine: Engine, tenant: str, clean: CleanSession) -> int:
     return len(pending)
 
 
-def preview(engine: Engine, target: ErasureTarget, clean: CleanSession) -> ErasureReceipt:
+def preview(engine: Engine, target: ErasureTarget, clean: SessionCleaner) -> ErasureReceipt:
     """Return what an erasure would remove: records, versions, keys, and saved sessions that would change.
 
     What was made of them is known only when they go.
     """
     now, tenant = engine.now(), target.scope.tenant
-    counts = erasing(engine).weigh(target)
+    counts = need_erasing_store(engine).weigh(target)
     if target.ids is None:
-        goes = doomed_keys(target)
+        goes = key_predicate(target)
         held = [(space, entry.key) for space, entry in engine.plain_kv.dump(tenant, now)]
         counts["kv"] = sum(goes(space, key) for space, key in held if parse_namespace(tenant, space)[1] not in CACHES)
     if not target.whole:
-        search = Search(engine, erasing(engine), target, BytePatterns(), target.ids or ())
-        counts["sessions"] = search.sessions_with_it(clean)
+        search = ErasureSearch(engine, need_erasing_store(engine), target, BytePatterns(), target.ids or ())
+        counts["sessions"] = search.count_affected_sessions(clean)
     return ErasureReceipt(
         target=target.named,
         counts={name: count for name, count in counts.items() if count},
@@ -109,7 +109,7 @@ def preview(engine: Engine, target: ErasureTarget, clean: CleanSession) -> Erasu
     )
 
 
-def erase(engine: Engine, target: ErasureTarget, clean: CleanSession) -> ErasureReceipt:
+def erase(engine: Engine, target: ErasureTarget, clean: SessionCleaner) -> ErasureReceipt:
     """Remove a target for good and return the receipt; doing it again finds nothing more."""
     run = _Erasure(engine, target)
     # Until a round finds nothing that others wrote meanwhile.
@@ -127,19 +127,19 @@ class _Erasure:
 
     def __init__(self, engine: Engine, target: ErasureTarget) -> None:
         self._engine = engine
-        self._store = erasing(engine)
+        self._store = need_erasing_store(engine)
         self._target = target
         self._tenant = target.scope.tenant
         self._began = engine.now()
         self._number = self._store.begin_erasure(target, self._began)
         self._patterns = BytePatterns()
         self._terms: dict[str, None] = {}
-        self._remnants = Remnants()
+        self._findings = ErasureFindings()
         self._jobs: dict[str, list[str]] = {}
         """The jobs that are about each record."""
         self._unreadable: dict[int, str] = {}
         """Lines of the audit trail that were altered, with what is wrong with them."""
-        self._derived = Derived(
+        self._derived = DerivedEraser(
             engine, self._store, target, self._number, remove=self._remove_ids, look_for=self._patterns.add
         )
         # What an interrupted run has removed must be gone too.
@@ -157,12 +157,14 @@ class _Erasure:
         if documents and self._target.ids is not None:
             # What belongs to a document cannot be without it.
             chunks = {
-                one.id for one in self._store.versions(self._tenant, ["chunk"]) if one.data.get("document") in documents
+                version.id
+                for version in self._store.versions(self._tenant, ["chunk"])
+                if version.data.get("document") in documents
             }
             self._remove_ids(chunks)
         self._wait_for_workers()
         for _ in range(_MOST_ROUNDS):
-            if not self._derived.remove_made_of_it():
+            if not self._derived.remove_derived():
                 break
         return self._remove_keys() or removed
 
@@ -176,7 +178,7 @@ class _Erasure:
                 mark = marks.setdefault(record.id, {})
                 if pieces := self._look_for(record):
                     mark.setdefault(PIECES, []).append(pieces)
-                mark |= note_of(self._engine, record, self._target)
+                mark |= rebuild_note(self._engine, record, self._target)
                 if record.kind == "document":
                     documents.add(record.id)
             began, removed = time.monotonic(), True
@@ -190,7 +192,7 @@ class _Erasure:
     def _find_jobs(self) -> None:
         """Find the jobs that are about each record: once, since no index leads from one to the other."""
         self._jobs = {}
-        for job in every_job(self._store, self._tenant):
+        for job in iterate_jobs(self._store, self._tenant):
             if isinstance(record := job.payload.get("record"), str):
                 self._jobs.setdefault(record, []).append(job.id)
 
@@ -228,23 +230,23 @@ class _Erasure:
         keys.erase(self._tenant, lambda space, _: parse_namespace(self._tenant, space)[1] in CACHES)
         if self._target.ids is not None:
             return False
-        gone = keys.erase(self._tenant, doomed_keys(self._target))
+        gone = keys.erase(self._tenant, key_predicate(self._target))
         self._store.add_counts(self._number, self._tenant, {"kv": gone})
         return gone > 0
 
     # ---- what else there is
 
-    def clean_copies(self, clean: CleanSession) -> None:
+    def clean_copies(self, clean: SessionCleaner) -> None:
         """Look for what was erased in everything that is left, and take it out of saved sessions and jobs."""
         if self._target.whole:
             return
         gone = self._store.marks(self._number, self._tenant)
-        search = Search(self._engine, self._store, self._target, self._patterns, gone)
+        search = ErasureSearch(self._engine, self._store, self._target, self._patterns, gone)
         search.search_records()
         self._store.add_counts(self._number, self._tenant, search.clean_keys(clean))
         search.clean_jobs(self._number)
         search.search_snapshots()
-        self._remnants = search.found
+        self._findings = search.findings
 
     def redact(self) -> None:
         """Take what tells of it out of the audit trail; that it happened stays."""
@@ -267,8 +269,8 @@ class _Erasure:
             # A flow keeps a user's state under the user's name.
             names = self._store.decode_audit_ids(self._tenant, json.loads(line.ids))
             named = self._target.covers(where) or any(id in marks or id == user for id in names)
-            told = line.agent or line.user or line.room or line.ids != "[]" or line.flags != "[]"
-            if named and told and "what" not in gone:
+            has_labels = line.agent or line.user or line.room or line.ids != "[]" or line.flags != "[]"
+            if named and has_labels and "what" not in gone:
                 halves.append("what")
             return halves
 
@@ -296,9 +298,9 @@ class _Erasure:
         if unclean is not None:
             leftovers.append(unclean)
         searched = store.search_bytes(self._tenant, self._patterns)
-        leftovers += named(self._remnants.left)
+        leftovers += summarise_leftovers(self._findings.leftovers)
         # What stands in the copies is named already, and what others say is theirs.
-        self._patterns.found -= self._remnants.said | self._remnants.copied
+        self._patterns.found -= self._findings.in_other_records | self._findings.in_copies
         if self._patterns.found:
             leftovers.append(f"{len(self._patterns.found)} pieces of texts elsewhere in the store")
         receipt = ErasureReceipt(
@@ -308,7 +310,7 @@ class _Erasure:
                 "texts": self._patterns.texts,
                 "terms": len(self._terms),
                 **searched,
-                "pieces_others_have": len(self._remnants.said) + self._patterns.elsewhere,
+                "pieces_others_have": len(self._findings.in_other_records) + self._patterns.elsewhere,
             },
             leftovers=tuple(leftovers),
             backups=tuple(store.backups()) if ids and isinstance(store, BackupLog) else (),
@@ -317,10 +319,10 @@ class _Erasure:
             begun_at=began or self._began,
             ended_at=self._engine.now(),
         )
-        if self._remnants.left:
+        if self._findings.leftovers:
             # Whoever asks again must not be told that all is gone. The copies say these words anyway; nothing else is kept.
             again = store.begin_erasure(target, self._began)
-            store.mark(again, self._tenant, {_LEFT: {PIECES: [sorted(self._remnants.copied)]}})
+            store.mark(again, self._tenant, {_LEFT: {PIECES: [sorted(self._findings.in_copies)]}})
         if self._engine.audit is not None or store.audit_head(self._tenant)[0].count:
             whom = sha256(json.dumps(target.named, sort_keys=True).encode()).hexdigest()
             detail = {"target": sorted(target.named), "target_sha256": whom, **counts, "receipt": receipt.digest}
@@ -332,6 +334,6 @@ class _Erasure:
     def _archives(self) -> tuple[tuple[str, ...], list[str]]:
         """Return the archives that hold what was erased, or why they could not be asked: what is gone is gone."""
         try:
-            return tuple(holding(self._engine, self._target.scope, self._target.ids)), []
+            return tuple(archives_holding(self._engine, self._target.scope, self._target.ids)), []
         except (ArchiveError, MissingExtra) as error:
             return (), [f"the archives, which could not be asked: {error}"]

@@ -20,10 +20,10 @@ from rememo.engine.derived_id_migration import plan_renames
 from rememo.engine.engine import Engine
 from rememo.errors import AlreadyExists, InvalidInput, KeyMismatch, ModelChanged
 from rememo.files import open_new_text
-from rememo.keep.batches import every_job
-from rememo.keep.entries import EntryReader, KeyEntry, Line, Shape, Snapshot
-from rememo.keep.lines import LineLock
-from rememo.keep.translating import Translation
+from rememo.keep.batches import iterate_jobs
+from rememo.keep.export_cipher import ExportCipher
+from rememo.keep.export_entries import EntryCheck, EntryReader, ExportEntry, KeyValueEntry, SnapshotEntry
+from rememo.keep.id_translation import IdTranslation
 from rememo.model.audit import NewAuditEntry
 from rememo.model.check import dump_json
 from rememo.model.derived_ids import PLAIN_IDS
@@ -68,7 +68,7 @@ def export(
         raise AlreadyExists(f"{target} is there already; choose another file for the export")
     part = target.with_name(target.name + ".part")
     try:
-        lines = _Lines(engine, scope, known_at, None if plain else _new_lock(engine))
+        lines = _Lines(engine, scope, known_at, None if plain else _new_cipher(engine))
         with open_new_text(part, engine.settings.file_permissions) as file:
             file.writelines(lines)
         counts = lines.written
@@ -91,7 +91,7 @@ def stream(
     Nothing is held up while somebody takes their time over it. Without `quarantined`, what waits in quarantine is left out,
     and so is every version that did. What is noted in the audit trail is noted before the first line and before the last.
     """
-    lines = _Lines(engine, scope, known_at, None if plain else _new_lock(engine), quarantined=quarantined)
+    lines = _Lines(engine, scope, known_at, None if plain else _new_cipher(engine), quarantined=quarantined)
     if engine.audit is not None:
         engine.audit.record("export", scope, {"outcome": "begun"})
     for line in lines:
@@ -102,14 +102,14 @@ def stream(
 
 def write_versions(engine: Engine, scope: Scope, file: IO[str], ids: Sequence[str]) -> int:
     """Write all versions of some records as an export; returns how many. Encrypted, where the memory is."""
-    lines = _Lines(engine, scope, None, _new_lock(engine), ids=ids)
+    lines = _Lines(engine, scope, None, _new_cipher(engine), ids=ids)
     file.writelines(lines)
     return lines.written.versions
 
 
 def read_versions(path: Path, engine: Engine, scope: Scope) -> Iterator[StoredVersion]:
     """Give the versions in an export, checked; one that is damaged raises before the end is reached."""
-    return (one for one in _entries(path, engine, scope) if isinstance(one, StoredVersion))
+    return (entry for entry in _entries(path, engine, scope) if isinstance(entry, StoredVersion))
 
 
 class _Lines:
@@ -120,7 +120,7 @@ class _Lines:
         engine: Engine,
         scope: Scope,
         known_at: datetime | None,
-        lock: LineLock | None,
+        cipher: ExportCipher | None,
         *,
         ids: Sequence[str] | None = None,
         quarantined: bool = True,
@@ -128,7 +128,7 @@ class _Lines:
         self._engine = engine
         self._scope = scope
         self._known_at = known_at
-        self._lock = lock
+        self._cipher = cipher
         self._ids = ids
         self._quarantined = quarantined
         self._counts = _no_counts()
@@ -142,17 +142,17 @@ class _Lines:
 
     def __iter__(self) -> Iterator[str]:
         """Give header, entries and footer."""
-        digest, lock = hashlib.sha256(), self._lock
+        digest, cipher = hashlib.sha256(), self._cipher
         for number, (value, counted) in enumerate(self._values(), 1):
             text = dump_json(value)
-            if lock is not None and counted:
-                text = dump_json({"sealed": lock.encrypt(text, number)})
+            if cipher is not None and counted:
+                text = dump_json({"sealed": cipher.encrypt(text, number)})
             if counted:
                 self._counts[counted] += 1
             digest.update(f"{text}\n".encode())
             yield f"{text}\n"
         self.ended = True
-        proof = {} if lock is None else {"proof": lock.encrypt(digest.hexdigest(), 0)}
+        proof = {} if cipher is None else {"proof": cipher.encrypt(digest.hexdigest(), 0)}
         yield dump_json({"end": self._counts, "sha256": digest.hexdigest(), **proof}) + "\n"
 
     def _values(self) -> Iterator[tuple[dict[str, Any], str | None]]:
@@ -160,10 +160,10 @@ class _Lines:
         engine, scope = self._engine, self._scope
         yield self._header(), None
         # Whoever reads a plain export of an encrypted memory must not be able to tell what it holds later.
-        plainly = self._lock is None and engine.reencryption is not None
-        translation = Translation.between(engine.ids.cipher(scope.tenant), PLAIN_IDS) if plainly else None
+        plainly = self._cipher is None and engine.reencryption is not None
+        translation = IdTranslation.between(engine.ids.cipher(scope.tenant), PLAIN_IDS) if plainly else None
         versions = engine.store.dump(scope, self._known_at, ids=self._ids)
-        for stored in versions if translation is None else translation.versions(versions):
+        for stored in versions if translation is None else translation.translate_versions(versions):
             if self._quarantined or stored.record.quarantine is None:
                 yield _version_line(stored), "versions"
         if scope != Scope(tenant=scope.tenant) or self._known_at is not None or self._ids is not None:
@@ -173,11 +173,11 @@ class _Lines:
         for space, kept in engine.kv.dump(scope.tenant, engine.now()):
             if space == EMBED_CACHE:
                 continue
-            entry = kept if translation is None else translation.entry(kept)
+            entry = kept if translation is None else translation.translate_entry(kept)
             line = asdict(entry) | {"expires_at": None if entry.expires_at is None else entry.expires_at.isoformat()}
             yield {"kv": line, "space": space}, "keys"
-        for job in every_job(engine.store, scope.tenant):
-            yield {"job": _job_line(job if translation is None else translation.job(job))}, "jobs"
+        for job in iterate_jobs(engine.store, scope.tenant):
+            yield {"job": _job_line(job if translation is None else translation.translate_job(job))}, "jobs"
 
     def _header(self) -> dict[str, Any]:
         engine, model = self._engine, self._engine.store.model()
@@ -197,80 +197,80 @@ class _Lines:
 
     def _keys(self) -> dict[str, Any]:
         """Return what opens an encrypted export with the master key."""
-        lock = self._lock
-        if lock is None:
+        cipher = self._cipher
+        if cipher is None:
             return {}
-        return {"sealed": lock.header(), "id_key": _encrypted_id_key(self._engine, self._scope.tenant, lock)}
+        return {"sealed": cipher.header(), "id_key": _encrypted_id_key(self._engine, self._scope.tenant, cipher)}
 
 
-def import_file(engine: Engine, scope: Scope, path: str | Path, shape: Shape | None = None) -> Transferred:
+def import_file(engine: Engine, scope: Scope, path: str | Path, check_entry: EntryCheck | None = None) -> Transferred:
     """Bring an export in; what is there already is passed over, so repeating it is harmless.
 
     The whole file is read and checked first: a foreign or damaged one, one with an entry that cannot be, or one that
-    contradicts a record here, changes nothing. `shape` refuses key-value entries that their readers could not use.
+    contradicts a record here, changes nothing. `check_entry` refuses key-value entries that their readers could not use.
     """
     source = Path(path)
-    for entries in chunks(_entries(source, engine, scope, shape)):
-        if clashing := engine.store.clashes([one for one in entries if isinstance(one, StoredVersion)]):
+    for entries in chunks(_entries(source, engine, scope, check_entry)):
+        if clashing := engine.store.clashes([entry for entry in entries if isinstance(entry, StoredVersion)]):
             raise AlreadyExists(
                 f"{len(clashing)} records are here already with another content, the first is {clashing[0]!r};"
                 " import into another tenant or file"
             )
     counts = _no_counts()
     ours = _same_model(source, engine)
-    for entries in chunks(_entries(source, engine, scope, shape)):
-        versions = [one for one in entries if isinstance(one, StoredVersion)]
+    for entries in chunks(_entries(source, engine, scope, check_entry)):
+        versions = [entry for entry in entries if isinstance(entry, StoredVersion)]
         note = None if engine.audit is None else engine.audit.note("import", scope)
         counts["versions"] += load_versions(engine, versions, note, same_model=ours)
         if scope != Scope(tenant=scope.tenant):
             continue
-        snapshots = {one.name: one.at for one in entries if isinstance(one, Snapshot)}
-        jobs = [one for one in entries if isinstance(one, Job)]
+        snapshots = {entry.name: entry.at for entry in entries if isinstance(entry, SnapshotEntry)}
+        jobs = [entry for entry in entries if isinstance(entry, Job)]
         counts["snapshots"] += engine.store.load_snapshots(scope.tenant, snapshots) if snapshots else 0
         counts["jobs"] += engine.store.load_jobs(jobs) if jobs else 0
-        for one in entries:
-            if isinstance(one, KeyEntry):
-                counts["keys"] += engine.kv.load(scope.tenant, one.space, one.entry)
+        for entry in entries:
+            if isinstance(entry, KeyValueEntry):
+                counts["keys"] += engine.kv.load(scope.tenant, entry.space, entry.entry)
     if engine.audit is not None:
         engine.audit.record("import", scope, {"outcome": "complete", **counts})
     return Transferred(**counts)
 
 
-def _entries(path: Path, engine: Engine, scope: Scope, shape: Shape | None = None) -> Iterator[Line]:
+def _entries(path: Path, engine: Engine, scope: Scope, check_entry: EntryCheck | None = None) -> Iterator[ExportEntry]:
     """Give every entry of a file, checked, with the ids that it has here."""
     translation = _translation(path, engine, scope)
     lines = _lines(path, engine)
     try:
-        reader = EntryReader(engine, scope, next(lines), shape)
+        reader = EntryReader(engine, scope, next(lines), check_entry)
     except InvalidInput as error:
         raise InvalidInput(f"{path}, line 1, cannot be imported: {error}; nothing was changed") from None
     for number, line in enumerate(lines, 2):
         try:
-            entry = reader.read(line if translation is None else translation.line(line))
+            entry = reader.read(line if translation is None else translation.translate_line(line))
         except (InvalidInput, KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"{path}, line {number}, cannot be imported: {error}; nothing was changed") from None
         yield entry
 
 
-def _translation(path: Path, engine: Engine, scope: Scope) -> Translation | None:
+def _translation(path: Path, engine: Engine, scope: Scope) -> IdTranslation | None:
     """Return what the ids of a file are called here; None where they are the same."""
     header = _header(path)
     if header.get("ids") != IDS:
         renames = plan_renames(engine, scope.tenant, _identities(path, engine, scope))
-        return None if renames is None else Translation(renames.rewrite)
-    lock, reencryption = _lock_of(path, header, engine), engine.reencryption
+        return None if renames is None else IdTranslation(renames.rewrite)
+    cipher, reencryption = _cipher_from_header(path, header, engine), engine.reencryption
     if reencryption is None:
         return None
-    if lock is None or header.get("id_key") is None:
-        return Translation.between(PLAIN_IDS, engine.ids.cipher(scope.tenant))
-    text = lock.decrypt(header["id_key"], _HEADER)
+    if cipher is None or header.get("id_key") is None:
+        return IdTranslation.between(PLAIN_IDS, engine.ids.cipher(scope.tenant))
+    text = cipher.decrypt(header["id_key"], _HEADER)
     if text is None:
         raise InvalidInput(f"{path} is damaged: the key of its ids does not open; nothing was imported")
     key = b64decode(text)
     theirs = reencryption.cipher.adopt_id_key(scope.tenant, key)
     if reencryption.cipher.id_key(scope.tenant) == key:
         return None
-    return Translation.between(theirs, engine.ids.cipher(scope.tenant))
+    return IdTranslation.between(theirs, engine.ids.cipher(scope.tenant))
 
 
 def _identities(path: Path, engine: Engine, scope: Scope) -> Iterator[VersionIdentity]:
@@ -295,11 +295,11 @@ def _header(path: Path) -> dict[str, Any]:
     return header
 
 
-def _encrypted_id_key(engine: Engine, tenant: str, lock: LineLock) -> str | None:
+def _encrypted_id_key(engine: Engine, tenant: str, cipher: ExportCipher) -> str | None:
     """Return the key that a tenant's ids are derived by, encrypted as the lines are: a new store goes on with it."""
     if engine.reencryption is None:
         return None
-    return lock.encrypt(b64encode(engine.reencryption.cipher.id_key(tenant)).decode(), _HEADER)
+    return cipher.encrypt(b64encode(engine.reencryption.cipher.id_key(tenant)).decode(), _HEADER)
 
 
 def _no_counts() -> dict[str, int]:
@@ -309,7 +309,7 @@ def _no_counts() -> dict[str, int]:
 def _lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
     """Give the header and every line before the footer; anything out of order raises before the end is reached."""
     digest, seen, ended = hashlib.sha256(), 0, False
-    lock: LineLock | None = None
+    cipher: ExportCipher | None = None
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(file, 1):
@@ -318,17 +318,17 @@ def _lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
                     raise InvalidInput(f"{path} goes on after its end, at line {number}; it was damaged")
                 if number == 1:
                     _check_header(path, line)
-                    lock = _lock_of(path, line, engine)
+                    cipher = _cipher_from_header(path, line, engine)
                     yield line
                 elif "end" in line:
-                    proved = lock is None or lock.decrypt(line.get("proof"), 0) == digest.hexdigest()
+                    proved = cipher is None or cipher.decrypt(line.get("proof"), 0) == digest.hexdigest()
                     if line.get("sha256") != digest.hexdigest() or not proved:
                         raise InvalidInput(f"{path} is damaged: its checksum does not fit; nothing was imported")
                     ended = True
                     continue
                 else:
                     seen += 1
-                    yield line if lock is None else _parsed(path, number, _opened(path, number, line, lock))
+                    yield line if cipher is None else _parsed(path, number, _opened(path, number, line, cipher))
                 digest.update(raw)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
@@ -346,11 +346,11 @@ def _parsed(path: Path, number: int, raw: bytes) -> dict[str, Any]:
     return line  # pyright: ignore[reportUnknownVariableType] - JSON
 
 
-def _new_lock(engine: Engine) -> LineLock | None:
-    return None if engine.encryption is None else LineLock.new(engine.encryption)
+def _new_cipher(engine: Engine) -> ExportCipher | None:
+    return None if engine.encryption is None else ExportCipher.new(engine.encryption)
 
 
-def _lock_of(path: Path, header: dict[str, Any], engine: Engine) -> LineLock | None:
+def _cipher_from_header(path: Path, header: dict[str, Any], engine: Engine) -> ExportCipher | None:
     """Return what opens the lines of an encrypted export."""
     sealed = header.get("sealed")
     if sealed is None:
@@ -359,11 +359,11 @@ def _lock_of(path: Path, header: dict[str, Any], engine: Engine) -> LineLock | N
         raise KeyMismatch(
             f"{path} is an encrypted export; open the memory with the keyring it was made with, or export it with plain=True"
         )
-    return LineLock.read(sealed, engine.encryption, str(path))
+    return ExportCipher.read(sealed, engine.encryption, str(path))
 
 
-def _opened(path: Path, number: int, line: dict[str, Any], lock: LineLock) -> bytes:
-    text = lock.decrypt(line.get("sealed"), number)
+def _opened(path: Path, number: int, line: dict[str, Any], cipher: ExportCipher) -> bytes:
+    text = cipher.decrypt(line.get("sealed"), number)
     if text is None:
         raise InvalidInput(f"{path}, line {number}, does not open: it was changed or moved; nothing was imported")
     return text.encode()
@@ -418,12 +418,12 @@ def load_versions(
         if embedder is not None and same_model:
             return engine.store.load(versions, note, model=active.number)
         if embedder is not None and not isinstance(embedder, RemoteEmbedder):
-            vectors = embedder.embed([one.record.text for one in versions])
-            made = [replace(one, vector=vector) for one, vector in zip(versions, vectors, strict=True)]
+            vectors = embedder.embed([version.record.text for version in versions])
+            made = [replace(version, vector=vector) for version, vector in zip(versions, vectors, strict=True)]
             return engine.store.load(made, note, model=active.number)
     except ModelChanged:
         engine.model.notice()
-    new = engine.store.load([replace(one, vector=None) for one in versions], note)
+    new = engine.store.load([replace(version, vector=None) for version in versions], note)
     if new:
         engine.tell_workers()
     return new

@@ -15,7 +15,7 @@ _CHUNK = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
+class MissingVectors:
     """What a tenant lacks."""
 
     lost: int
@@ -26,7 +26,7 @@ class Missing:
     """One of those that are lost."""
 
 
-def count_missing(engine: Engine, tenant: str) -> Missing:
+def count_missing(engine: Engine, tenant: str) -> MissingVectors:
     """Count the versions of a tenant that should have a vector and have none."""
     lost, owed, example = 0, 0, None
     for version in _unvectored(engine, tenant):
@@ -35,7 +35,7 @@ def count_missing(engine: Engine, tenant: str) -> Missing:
         else:
             lost += 1
             example = example or f"{version.id!r} version {version.version}"
-    return Missing(lost=lost, owed=owed, example=example)
+    return MissingVectors(lost=lost, owed=owed, example=example)
 
 
 def find_lost(engine: Engine, tenant: str) -> Iterator[Unvectored]:
@@ -49,16 +49,16 @@ def verify(engine: Engine) -> Check:
     model = engine.store.model()
     if model is None:
         return check
-    told, owed = list[str](), 0
+    reports, owed = list[str](), 0
     for tenant in engine.store.tenants():
         missing = count_missing(engine, tenant)
         owed += missing.owed
         if missing.lost:
-            told.append(
+            reports.append(
                 f"{tenant}: {missing.lost:,} versions have no vector of {model.name} and no job will make it, such as"
                 f" {missing.example}; reembed() with that model makes them"
             )
-    return replace(check, missing_vectors=tuple(told), owed_vectors=owed)
+    return replace(check, missing_vectors=tuple(reports), owed_vectors=owed)
 
 
 def _unvectored(engine: Engine, tenant: str) -> Iterator[Unvectored]:

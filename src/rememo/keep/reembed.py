@@ -19,7 +19,7 @@ _REMOTE_CHUNK = 512
 """A model that is asked over a network answers several requests at once."""
 _MOST_TRIES = 10_000
 
-Vectors = list[tuple[int, NDArray[np.float32] | None]]
+NumberedVectors = list[tuple[int, NDArray[np.float32] | None]]
 
 
 def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
@@ -33,7 +33,7 @@ def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], N
     if (held := store.model()) is not None and held.identity == (embedder.name, embedder.dimension):
         engine.model.use(embedder)
         return _fill(engine, embedder, progress)
-    # Before it is in use: whoever searches here between the change and its end finds it.
+    # BeforeRemoval it is in use: whoever searches here between the change and its end finds it.
     engine.model.expect(embedder)
     model, done = store.begin_model(embedder.name, embedder.dimension), 0
     chunk = _REMOTE_CHUNK if isinstance(embedder, RemoteEmbedder) else _CHUNK
@@ -59,46 +59,52 @@ def _fill(engine: Engine, embedder: Embedder, progress: Callable[[int, int], Non
     """Give vectors by the model in use to versions that have none and no job for it; returns how many."""
     done, model = 0, engine.store.use_model(embedder.name, embedder.dimension)
     for tenant in engine.store.tenants():
-        lost = [Unembedded(place, tenant, one.id, one.version, one.text)
-                for place, one in enumerate(find_lost(engine, tenant))]  # fmt: skip
+        lost = [Unembedded(place, tenant, version.id, version.version, version.text)
+                for place, version in enumerate(find_lost(engine, tenant))]  # fmt: skip
         for first in range(0, len(lost), _CHUNK):
             part = lost[first : first + _CHUNK]
             vectors = dict(_embedded(engine, embedder, part))
-            made = [(one.id, one.version, vector) for one in part if (vector := vectors[one.number]) is not None]
+            made = [
+                (version.id, version.version, vector)
+                for version in part
+                if (vector := vectors[version.number]) is not None
+            ]
             done += engine.store.set_vectors(tenant, made, model=model) if made else 0
             if progress is not None:
                 progress(done, done + len(lost) - first - len(part))
     return done
 
 
-def _embedded(engine: Engine, embedder: Embedder, versions: Sequence[Unembedded]) -> Vectors:
+def _embedded(engine: Engine, embedder: Embedder, versions: Sequence[Unembedded]) -> NumberedVectors:
     if not isinstance(embedder, RemoteEmbedder):
-        vectors = embedder.embed([one.text for one in versions])
-        return [(one.number, vector) for one, vector in zip(versions, vectors, strict=True)]
+        vectors = embedder.embed([version.text for version in versions])
+        return [(version.number, vector) for version, vector in zip(versions, vectors, strict=True)]
     tenants: dict[str, list[Unembedded]] = {}
-    for one in versions:
-        tenants.setdefault(one.tenant, []).append(one)
+    for version in versions:
+        tenants.setdefault(version.tenant, []).append(version)
     made: dict[int, NDArray[np.float32] | None] = {}
     for tenant, group in tenants.items():
         days, moment = engine.settings.embed_cache_days, engine.now()
         paid = EmbeddingCache(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
         refused: list[Job] = []
-        for one, vector in zip(group, fetch_vectors([one.text for one in group], embedder.embed, paid), strict=True):
+        for version, vector in zip(
+            group, fetch_vectors([version.text for version in group], embedder.embed, paid), strict=True
+        ):
             if isinstance(vector, EmbeddingFailed):
-                refused.append(_refused(engine, one, vector))
+                refused.append(_dead_job(engine, version, vector))
             else:
-                made[one.number] = vector
+                made[version.number] = vector
         if len(refused) == len(group) > 1:
             # Not one text but the endpoint is the matter: a bad key, a model that is not there.
             raise EmbeddingFailed(f"the endpoint refuses every text: {refused[0].error}")
         if refused:
             engine.store.load_jobs(refused)
-    return [(one.number, made.get(one.number)) for one in versions]
+    return [(version.number, made.get(version.number)) for version in versions]
 
 
-def _refused(engine: Engine, one: Unembedded, error: EmbeddingFailed) -> Job:
+def _dead_job(engine: Engine, version: Unembedded, error: EmbeddingFailed) -> Job:
     moment = engine.now()
     return Job(
-        id=new_id(), tenant=one.tenant, task=EMBED, payload={"record": one.id, "version": one.version}, state="dead",
+        id=new_id(), tenant=version.tenant, task=EMBED, payload={"record": version.id, "version": version.version}, state="dead",
         attempts=1, due_at=moment, leased_until=None, error=str(error), created_at=moment,
     )  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, ReadOnly
 from rememo.keep.archive import open_archive
-from rememo.keep.mending import REFERRING
-from rememo.keep.versions import going_back
+from rememo.keep.consistency import KINDS_WITH_REFERENCES
+from rememo.keep.versions import rollback_writes
 from rememo.model.check import check_flag, check_label, check_unit, dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import FOUND, check_kind
@@ -18,13 +18,13 @@ from rememo.model.retention import Archived, Maintenance, PolicyAction, Retentio
 from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
 
-Ready = Literal["messages", "facts", "compress", "duplicates", "references", "orphans", "versions"]
-_READY: dict[str, dict[str, Any]] = {
+PolicyPreset = Literal["messages", "facts", "compress", "duplicates", "references", "orphans", "versions"]
+_PRESETS: dict[str, dict[str, Any]] = {
     "messages": {"does": "remove", "kinds": ("message",), "older_than": 30 * 86_400.0},
     "facts": {"does": "remove", "kinds": ("fact",), "at_most": 1_000},
     "compress": {"does": "compress", "kinds": ("message",), "older_than": 7 * 86_400.0},
     "duplicates": {"does": "duplicates", "kinds": ("fact", "note", "relationship")},
-    "references": {"does": "references", "kinds": REFERRING},
+    "references": {"does": "references", "kinds": KINDS_WITH_REFERENCES},
     "orphans": {"does": "orphans", "kinds": ("relationship",)},
     "versions": {"does": "versions", "older_than": 30 * 86_400.0},
 }
@@ -80,9 +80,9 @@ class Retention:
             "keep_pinned": keep_pinned, "keep_important": keep_important, "archive": archive,
             "allow_all": allow_all,
         }  # fmt: skip
-        return self._keep(name, "remove", {}, {key: value for key, value in given.items() if value is not None})
+        return self._store_policy(name, "remove", {}, {key: value for key, value in given.items() if value is not None})
 
-    def use(self, ready: Ready, **changes: Any) -> RetentionPolicy:
+    def use(self, ready: PolicyPreset, **changes: Any) -> RetentionPolicy:
         """Switch a ready-made policy on, perhaps with changes; it is named as it is called here.
 
         `messages` removes those older than 30 days; `facts` keeps at most 1,000 in a room, the surest and newest;
@@ -90,21 +90,23 @@ class Retention:
         what is gone; `orphans` removes relationships whose ends are gone; `versions` keeps all versions for 30 days and
         then one a day, and with `forget="90d"` lets what was removed longer ago be gone for good.
         """
-        if ready not in _READY:
-            raise InvalidInput(f"there is no ready-made policy {ready!r}; they are {', '.join(_READY)}")
-        fields = dict(_READY[ready])
+        if ready not in _PRESETS:
+            raise InvalidInput(f"there is no ready-made policy {ready!r}; they are {', '.join(_PRESETS)}")
+        fields = dict(_PRESETS[ready])
         if "kind" in changes:
             changes["kinds"] = changes.pop("kind")
-        return self._keep(ready, fields.pop("does"), fields, changes)
+        return self._store_policy(ready, fields.pop("does"), fields, changes)
 
     def list(self) -> "list[RetentionPolicy]":
         """Return the policies of this scope and of narrower ones, in the order they run."""
         if self._view.known_at is not None:
             raise ReadOnly("policies have no past; ask the memory that this view came from")
         entries = self._engine.kv.entries(self._tenant, self._space, self._engine.now())
-        found = [_read(entry.value, self._tenant) for entry in entries]
-        within = [one for one in found if self._view.scope.contains(one.scope)]
-        return sorted(within, key=lambda one: (_ORDER.index(one.does), one.name, dump_json(_labels(one.scope))))
+        policies = [_parse_policy(entry.value, self._tenant) for entry in entries]
+        within = [policy for policy in policies if self._view.scope.contains(policy.scope)]
+        return sorted(
+            within, key=lambda policy: (_ORDER.index(policy.does), policy.name, dump_json(_labels(policy.scope)))
+        )
 
     def remove(self, name: str) -> bool:
         """Forget a policy of exactly this scope; False when there is none."""
@@ -125,20 +127,22 @@ class Retention:
             for moment in reversed(run.batches):
                 ids = self._engine.store.touched(scope, moment - _MICROSECOND, moment, moment - _MICROSECOND)
                 unchanged = [id for id in ids if _last_change(self._view, id) == moment]
-                writes = going_back(self._engine, scope, unchanged, moment - _MICROSECOND)
+                writes = rollback_writes(self._engine, scope, unchanged, moment - _MICROSECOND)
                 if writes:
                     outcomes = self._engine.commit(scope, writes, operation="undo").outcomes
-                    restored += sum(one == "restored" for one in outcomes.values())
+                    restored += sum(outcome == "restored" for outcome in outcomes.values())
         return Undone(restored=restored, left=sum(run.done for run in report.runs if run.batches) - restored)
 
     # ---- keeping
 
-    def _keep(self, name: str, does: PolicyAction, ready: dict[str, Any], changes: dict[str, Any]) -> RetentionPolicy:
+    def _store_policy(
+        self, name: str, does: PolicyAction, ready: dict[str, Any], changes: dict[str, Any]
+    ) -> RetentionPolicy:
         self._view.need_present()
         self._view.need_no_batch("a policy")
         if unknown := set(changes) - set(_FIELDS[does]):
             raise InvalidInput(f"the policy {name!r} has no {min(unknown)!r}; it has {', '.join(_FIELDS[does])}")
-        fields = {**ready, **{key: _checked(key, value) for key, value in changes.items()}}
+        fields = {**ready, **{key: _check_field(key, value) for key, value in changes.items()}}
         policy = RetentionPolicy(name=check_label(name, "name"), does=does, scope=self._view.scope, **fields)
         if does == "remove" and not policy.kinds:
             policy = replace(policy, kinds=REMOVABLE)
@@ -157,7 +161,7 @@ class Retention:
         return dump_json([*_labels(self._view.scope).values(), name])
 
 
-def whole(view: View) -> Filter:
+def removable_filter(view: View) -> Filter:
     """Return the filter of everything that a policy of a tenant could remove."""
     return Filter(scope=Scope(tenant=view.scope.tenant), kinds=REMOVABLE, quarantined=None)
 
@@ -169,15 +173,15 @@ def _last_change(view: View, id: str) -> Any:
 
 def _keeps_nothing(policy: RetentionPolicy) -> bool:
     bounds = (policy.older_than, policy.at_most, policy.max_bytes)
-    return 0 in bounds or all(one is None for one in bounds)
+    return 0 in bounds or all(bound is None for bound in bounds)
 
 
-def _checked(name: str, value: Any) -> Any:
+def _check_field(name: str, value: Any) -> Any:
     if name == "kinds":
         kinds = (value,) if isinstance(value, str) else tuple(value)
         if not kinds:
             raise InvalidInput("kind is an empty collection; leave it out to mean every kind")
-        return tuple(sorted({check_kind(one) for one in kinds}))
+        return tuple(sorted({check_kind(kind) for kind in kinds}))
     if name in ("older_than", "forget"):
         return 0.0 if type(value) in (int, float) and not value else to_seconds(value, name)
     if name in ("at_most", "max_bytes"):
@@ -205,18 +209,18 @@ def check_policy(held: object) -> None:
     does = fields.get("does")
     if does not in _FIELDS:
         raise InvalidInput(f"a policy does one of {', '.join(_FIELDS)}, not {does!r}")
-    policy = _read(dump_json(fields), "any")
+    policy = _parse_policy(dump_json(fields), "any")
     check_label(policy.name, "name")
     for name, label in _labels(policy.scope).items():
         if label is not None:
             check_label(label, name)
-    for name in ("kinds", *(one for one in _FIELDS["remove"] + _FIELDS["versions"] if one != "kinds")):
+    for name in ("kinds", *(field for field in _FIELDS["remove"] + _FIELDS["versions"] if field != "kinds")):
         value = getattr(policy, name)
         if value is not None and value != ():
-            _checked(name, value)
+            _check_field(name, value)
 
 
-def _read(text: str, tenant: str) -> RetentionPolicy:
+def _parse_policy(text: str, tenant: str) -> RetentionPolicy:
     held: dict[str, Any] = json.loads(text)
     held["scope"] = Scope(tenant=tenant, **held["scope"])
     held["kinds"] = tuple(held["kinds"])

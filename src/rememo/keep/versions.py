@@ -23,7 +23,7 @@ class Diff:
     """Each record as it was and as it became."""
 
 
-def states(
+def read_states(
     engine: Engine,
     scope: Scope,
     ids: Iterable[str],
@@ -34,19 +34,19 @@ def states(
 ) -> dict[str, Record]:
     """Return the records as they were known at a moment, or as they are; in quarantine, free, or both."""
     wanted = list(ids)
-    found: dict[str, Record] = {}
+    records: dict[str, Record] = {}
     for start in range(0, len(wanted), _CHUNK):
         some = tuple(wanted[start : start + _CHUNK])
         filter = Filter(scope=scope, kinds=kinds, ids=some, known_at=at, quarantined=quarantined)
-        found.update((record.id, record) for record in engine.store.read(filter, engine.now()))
-    return found
+        records.update((record.id, record) for record in engine.store.read(filter, engine.now()))
+    return records
 
 
 def diff(engine: Engine, scope: Scope, before: datetime, after: datetime | None) -> Diff:
     """Return what was added, removed and changed from one moment to another, or until now."""
     early, late = (before, after) if after is None or before <= after else (after, before)
     ids = engine.store.touched(scope, early, late, engine.now())
-    old, new = (states(engine, scope, ids, at, quarantined=False, kinds=LISTED) for at in (before, after))
+    old, new = (read_states(engine, scope, ids, at, quarantined=False, kinds=LISTED) for at in (before, after))
     return Diff(
         added=tuple(new[id] for id in ids if id in new and id not in old),
         removed=tuple(old[id] for id in ids if id in old and id not in new),
@@ -56,13 +56,13 @@ def diff(engine: Engine, scope: Scope, before: datetime, after: datetime | None)
     )
 
 
-def differing(
+def find_differences(
     engine: Engine, scope: Scope, ids: Sequence[str], to: datetime
 ) -> list[tuple[Record | None, Record | None]]:
     """Return those of some records that going back to a moment would change: as they were known then, and as they are."""
-    old = states(engine, scope, ids, to)
+    old = read_states(engine, scope, ids, to)
     # Looked for in the whole tenant: what belongs to another scope by now is not ours to take back.
-    current = states(engine, Scope(tenant=scope.tenant), ids, None)
+    current = read_states(engine, Scope(tenant=scope.tenant), ids, None)
     pairs = ((old.get(id), current.get(id)) for id in ids)
     return [
         (was, now)
@@ -72,10 +72,10 @@ def differing(
     ]
 
 
-def going_back(engine: Engine, scope: Scope, ids: list[str], to: datetime) -> list[Write]:
+def rollback_writes(engine: Engine, scope: Scope, ids: list[str], to: datetime) -> list[Write]:
     """Return the writes that make some records what they were known to be at a moment."""
     writes: list[Write] = []
-    for was, now in differing(engine, scope, ids, to):
+    for was, now in find_differences(engine, scope, ids, to):
         if was is None and now is not None:
             writes.append(Remove(id=now.id, scope=scope, expected=now.version))
         elif was is not None:

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from rememo.collections.limits import read_limits
 from rememo.errors import InvalidInput
-from rememo.keep.entries import Check, read_fields
+from rememo.keep.export_entries import FieldCheck, check_fields
 from rememo.keep.retention import check_policy
 from rememo.learn.conflicts import POLICIES
 from rememo.learn.facts import POLICY_SPACE
@@ -59,14 +59,14 @@ def _profile(_: str, value: object) -> None:
     _object(value, "a profile")
 
 
-_FLOW: Final[dict[str, Check]] = {
+_FLOW: Final[dict[str, FieldCheck]] = {
     "step": check_label, "data": _object, "paused": _boolean,
     "started_at": to_utc, "updated_at": to_utc,
 }  # fmt: skip
 
 
 def _flow(_: str, value: object) -> None:
-    read_fields(value, "", _FLOW)
+    check_fields(value, "", _FLOW)
 
 
 def _session(_: str, value: object) -> None:
@@ -74,7 +74,7 @@ def _session(_: str, value: object) -> None:
         raise InvalidInput("a session must be a list of two objects")
     head, body = cast("list[object]", value)
     numbers = dict.fromkeys(("messages", "actions", "thoughts", "todos", "context", "bytes"), check_offset)
-    read_fields(head, "", {"name": check_label, "saved_at": to_utc, **numbers})
+    check_fields(head, "", {"name": check_label, "saved_at": to_utc, **numbers})
     _object(body, "a session")  # what it holds is checked when it is loaded
 
 
@@ -82,7 +82,7 @@ def _limits(key: str, value: object) -> None:
     if key == "messages":
         read_limits(value)
         return
-    fields = read_fields(value, "", {"policy": lambda given, _: given, "beside": check_offset})
+    fields = check_fields(value, "", {"policy": lambda given, _: given, "beside": check_offset})
     if fields["policy"] is not None:
         SummaryPolicy(**_object(fields["policy"], "policy"))
 

@@ -7,7 +7,7 @@ from typing import Any
 from rememo.engine.job_payloads import UNLEARN
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
-from rememo.keep.versions import states
+from rememo.keep.versions import read_states
 from rememo.model.derived_ids import DerivedId, is_derived
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
@@ -90,7 +90,7 @@ def _ids(
     """Return the id that each wanted record has here, and fill in those that were here before."""
     whole = Scope(tenant=view.scope.tenant)
     own = {record.id: local_id(view, record) for record in wanted}
-    elsewhere = states(view.engine, whole, [id for id in own.values() if id not in current], None)
+    elsewhere = read_states(view.engine, whole, [id for id in own.values() if id not in current], None)
 
     def fits(record: ImportedRecord, id: str, live: Record | None) -> bool:
         """Whether a record may have this id: nobody else has or had it."""
@@ -117,7 +117,7 @@ def _ids(
 
 def _live(view: View, scope: Scope, id: str) -> Record | None:
     """Return a record wherever it is in the tenant."""
-    return states(view.engine, scope, [id], None).get(id)
+    return read_states(view.engine, scope, [id], None).get(id)
 
 
 def _same(record: Record, wanted: ImportedRecord, fields: Mapping[str, Any]) -> bool:

@@ -76,5 +76,5 @@ def unlearn(memory: Memory, record: str) -> None:
     engine.store.load_jobs([job])
 
 
-def triples(memory: Memory, **asked: object) -> list[tuple[str, str, str]]:
-    return [(one.subject, one.predicate, one.object) for one in facts_of(memory).list(**asked)]  # pyright: ignore[reportArgumentType]
+def triples(memory: Memory, **filters: object) -> list[tuple[str, str, str]]:
+    return [(fact.subject, fact.predicate, fact.object) for fact in facts_of(memory).list(**filters)]  # pyright: ignore[reportArgumentType]

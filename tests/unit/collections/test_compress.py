@@ -46,14 +46,14 @@ def test_old_messages_become_a_summary_that_says_how_many_and_from_when(memory: 
     assert done.until is not None
     assert (done.since.day, done.until.day) == (1, 3)
     chat = memory.scope(user="ana", room="r")
-    assert [one.id for one in chat.messages.history()] == ids[3:]
+    assert [message.id for message in chat.messages.history()] == ids[3:]
     (summary,) = chat.summaries.list()
     assert summary.text == (
         "Summary of 3 messages from 2026-05-01 12:00 to 2026-05-03 12:00 UTC:\n"
         "ana: On day 0 I drank 0 cups.\nana: On day 1 I drank 1 cups.\nana: On day 2 I drank 2 cups."
     )
     assert (summary.id, summary.sources, summary.made_by) == (done.summaries[0], ids[:3], "compress")
-    assert [one.id for one in chat.summaries.sources(summary.id)] == ids[:3]
+    assert [message.id for message in chat.summaries.sources(summary.id)] == ids[:3]
     assert [hit.record.id for hit in chat.search("day 1 cups", limit=1)] == [summary.id]
 
 
@@ -64,7 +64,7 @@ def test_it_can_be_undone(memory: Memory, clock: ManualClock):
     assert done.receipt.outcomes[done.summaries[0]] == "added"
     memory.undo(done.receipt)
     worker_of(memory).run_until_idle()
-    assert [one.id for one in memory.messages.history()] == ids
+    assert [message.id for message in memory.messages.history()] == ids
     assert memory.summaries.list() == []
     assert memory.summaries.compress().count == 3, "and done again"
 
@@ -92,7 +92,7 @@ def test_rooms_are_compressed_apart_and_scope_is_kept(memory: Memory, clock: Man
     rest = memory.summaries.compress()
     assert (rest.count, rest.rooms) == (2, ("one", "two"))
     assert memory.count(kind="message") == 0
-    assert {(one.record.scope.user, one.record.scope.room) for one in memory.summaries.list()} == {
+    assert {(summary.record.scope.user, summary.record.scope.room) for summary in memory.summaries.list()} == {
         ("ana", "one"), ("ana", None), ("bo", "one"), ("bo", "two"),
     }  # fmt: skip
     assert memory.scope(tenant="other").count(kind="message") == 1
@@ -122,7 +122,7 @@ def test_pinned_and_system_messages_and_tool_pairs_stay_whole(memory: Memory, cl
     clock.advance(10 * DAY)
     stays.append(add("tool", "rain", tool_call_id="late").id)
     assert chat.summaries.compress().count == 3
-    assert [one.id for one in chat.messages.history()] == stays
+    assert [message.id for message in chat.messages.history()] == stays
 
 
 def test_what_a_policy_summarised_goes_without_being_said_twice(memory: Memory, clock: ManualClock):
@@ -133,15 +133,15 @@ def test_what_a_policy_summarised_goes_without_being_said_twice(memory: Memory, 
     clock.advance(30 * DAY)
     done = chat.summaries.compress()
     assert (done.count, len(done.summaries)) == (6, 1)
-    assert [one.sources for one in chat.summaries.list()] == [ids[:4], ids[4:]]
+    assert [summary.sources for summary in chat.summaries.list()] == [ids[:4], ids[4:]]
     current = chat.summaries.current()
     assert current is not None
     assert current.count == 6
     for receipt in reversed(done.receipts):
         memory.undo(receipt)
     worker_of(memory).run_until_idle()
-    assert [one.id for one in chat.messages.history()] == ids
-    assert [one.id for one in chat.messages.window(1_000) if one.record.kind == "message"] == ids[4:]
+    assert [message.id for message in chat.messages.history()] == ids
+    assert [message.id for message in chat.messages.window(1_000) if message.record.kind == "message"] == ids[4:]
 
 
 def test_a_large_room_is_done_in_steps_of_bounded_size(memory: Memory, clock: ManualClock):
@@ -154,7 +154,7 @@ def test_a_large_room_is_done_in_steps_of_bounded_size(memory: Memory, clock: Ma
     assert done.count == 1_050
     assert all(len(receipt.ids) <= 101 for receipt in done.receipts)
     assert len(done.summaries) == len(done.receipts) == 11
-    assert sorted(one.count for one in room.summaries.list(100)) == [50, *([100] * 10)]
+    assert sorted(summary.count for summary in room.summaries.list(100)) == [50, *([100] * 10)]
 
 
 @pytest.mark.parametrize("wrong", ["soon", 0, -1, "", None, True])
@@ -180,27 +180,27 @@ def test_every_message_stays_or_is_in_one_summary(plan: list[tuple[str, int]], d
     clock = ManualClock()
     with Memory(":memory:", embedder=None, settings=Settings(worker=False, learn=False), clock=clock) as memory:
         room = memory.scope(room="r")
-        said: list[str] = []
+        added: list[str] = []
         for number, (what, hours) in enumerate(plan):
             clock.advance(hours * 3_600)
             calls = [{"id": f"c{number}"}] if what == "call" else None
             result = f"c{number - 1}" if what == "result" else None
             role = {"call": "assistant", "result": "tool", "pinned": "user"}.get(what, what)
-            said.append(
+            added.append(
                 room.messages.add(
                     role, f"Thing {number}.", tool_calls=calls, tool_call_id=result, pinned=what == "pinned"
                 ).id
             )
         done = room.summaries.compress(older_than=days * 7_200)
-        here = [one.id for one in room.messages.history(1_000)]
-        sources = [id for one in room.summaries.list(1_000) for id in one.sources]
-        assert sorted([*here, *sources]) == sorted(said)
+        present = [message.id for message in room.messages.history(1_000)]
+        sources = [id for summary in room.summaries.list(1_000) for id in summary.sources]
+        assert sorted([*present, *sources]) == sorted(added)
         assert done.count == len(sources)
         for place, (what, _) in enumerate(plan):
             if what in ("system", "pinned"):
-                assert said[place] in here
+                assert added[place] in present
             if what == "result" and place and plan[place - 1][0] == "call":
-                assert (said[place] in here) == (said[place - 1] in here)
+                assert (added[place] in present) == (added[place - 1] in present)
         for receipt in reversed(done.receipts):
             memory.undo(receipt)
-        assert [one.id for one in room.messages.history(1_000)] == said or len(said) == 0
+        assert [message.id for message in room.messages.history(1_000)] == added or len(added) == 0

@@ -51,22 +51,26 @@ def test_a_document_is_stored_with_its_particulars_and_its_chunks(memory: Memory
         text=HANDBOOK, title="Staff handbook", source="intranet", tags=["hr", "rules", "hr"], metadata={"year": 2026}
     )
     assert receipt.outcome == "added"
-    one = documents.get(receipt.id)
-    assert (one.title, one.source, one.tags, dict(one.metadata)) == (
+    document = documents.get(receipt.id)
+    assert (document.title, document.source, document.tags, dict(document.metadata)) == (
         "Staff handbook", "intranet", ("hr", "rules"), {"year": 2026},
     )  # fmt: skip
-    assert (one.media_type, one.size, one.characters) == ("text/plain", len(HANDBOOK.encode()), len(HANDBOOK))
-    assert one.hash == sha256(HANDBOOK.encode()).hexdigest()
-    assert one.record.text == f"{one.title}\n\n{one.summary}"
-    assert one.summary
-    chunks = documents.chunks(one.id)
-    assert len(chunks) == one.chunks == len(receipt.ids) - 1 == memory.count(kind="chunk") > 2
-    assert [chunk.place for chunk in chunks] == list(range(one.chunks))
+    assert (document.media_type, document.size, document.characters) == (
+        "text/plain",
+        len(HANDBOOK.encode()),
+        len(HANDBOOK),
+    )
+    assert document.hash == sha256(HANDBOOK.encode()).hexdigest()
+    assert document.record.text == f"{document.title}\n\n{document.summary}"
+    assert document.summary
+    chunks = documents.chunks(document.id)
+    assert len(chunks) == document.chunks == len(receipt.ids) - 1 == memory.count(kind="chunk") > 2
+    assert [chunk.place for chunk in chunks] == list(range(document.chunks))
     assert all(chunk.text == HANDBOOK[chunk.start : chunk.end] for chunk in chunks)
-    assert all(chunk.document == one.id for chunk in chunks)
+    assert all(chunk.document == document.id for chunk in chunks)
     assert ("Handbook", "Travel") in {chunk.headings for chunk in chunks}
-    assert documents.chunks(one.id, limit=2, offset=1) == chunks[1:3]
-    assert documents.text(one.id) == HANDBOOK
+    assert documents.chunks(document.id, limit=2, offset=1) == chunks[1:3]
+    assert documents.text(document.id) == HANDBOOK
 
 
 @pytest.mark.requirement("document.create")
@@ -85,13 +89,13 @@ def test_the_same_content_again_is_reported_and_not_doubled(memory: Memory, docu
 @pytest.mark.requirement("document.create")
 def test_two_that_add_the_same_at_once_store_it_once(tmp_path: Path):
     file = tmp_path / "agent.db"
-    with Memory(file) as one, Memory(file) as other, ThreadPoolExecutor(4) as pool:
-        faces = [documents_of(one), documents_of(other)] * 4
+    with Memory(file) as first, Memory(file) as other, ThreadPoolExecutor(4) as pool:
+        faces = [documents_of(first), documents_of(other)] * 4
         receipts = [job.result() for job in [pool.submit(face.add, text=HANDBOOK) for face in faces]]
         assert sorted(receipt.outcome for receipt in receipts) == ["added"] + ["ignored"] * 7
         assert len({receipt.id for receipt in receipts}) == 1
-        assert one.count(kind="document") == 1
-        assert one.count(kind="chunk") == documents_of(one).get(receipts[0].id).chunks
+        assert first.count(kind="document") == 1
+        assert first.count(kind="chunk") == documents_of(first).get(receipts[0].id).chunks
 
 
 @pytest.mark.requirement("document.create")
@@ -117,9 +121,9 @@ with Memory("agent.db") as memory:
             other.stdin.write("\n")
             other.stdin.flush()
         assert sorted(other.communicate(timeout=60)[0].strip() for other in others) == ["added", "ignored"]
-        (one,) = documents_of(memory).list()
-        assert documents_of(memory).text(one.id) == HANDBOOK
-        assert memory.count() == one.chunks + 1
+        (document,) = documents_of(memory).list()
+        assert documents_of(memory).text(document.id) == HANDBOOK
+        assert memory.count() == document.chunks + 1
 
 
 @pytest.mark.requirement("document.create")
@@ -138,8 +142,8 @@ def test_search_finds_the_chunk_with_its_document(documents: Documents):
     assert best.document.title == "Handbook"
     assert "first Monday" in best.text
     assert 0 <= best.score <= 1
-    assert [one.document.title for one in documents.search("door", tags=["shops"])] == ["Bakery"]
-    assert {one.document.title for one in documents.search("door", source="intranet")} == {"Handbook"}
+    assert [passage.document.title for passage in documents.search("door", tags=["shops"])] == ["Bakery"]
+    assert {passage.document.title for passage in documents.search("door", source="intranet")} == {"Handbook"}
     assert documents.search("door", tags=["shops", "hr"]) == []
     assert documents.search("door", explain=True, mode="words")[0].reasons
 
@@ -148,10 +152,10 @@ def test_search_finds_the_chunk_with_its_document(documents: Documents):
 def test_the_chunks_of_one_document_that_fit_a_query_come_best_first(documents: Documents):
     id = documents.add(text=HANDBOOK).id
     documents.add(text="Train tickets, receipts and two weeks: all about tickets.")
-    found = documents.chunks(id, relevant_to="are train tickets reimbursed?", limit=2)
-    assert "Train tickets are reimbursed" in found[0].text
-    assert {one.document for one in found} == {id}
-    assert len(found) <= 2
+    chunks = documents.chunks(id, relevant_to="are train tickets reimbursed?", limit=2)
+    assert "Train tickets are reimbursed" in chunks[0].text
+    assert {chunk.document for chunk in chunks} == {id}
+    assert len(chunks) <= 2
 
 
 @pytest.mark.requirement("document.create")
@@ -193,10 +197,10 @@ def test_documents_in_a_batch_are_written_with_it(memory: Memory):
         inside.add(text=HANDBOOK)
         assert memory.count() == 0
     documents = documents_of(memory)
-    (one,) = documents.list()
-    assert documents.text(one.id) == HANDBOOK
+    (document,) = documents.list()
+    assert documents.text(document.id) == HANDBOOK
     with memory.batch() as batch:
-        documents_of(batch).delete(one.id)
+        documents_of(batch).delete(document.id)
     assert memory.count() == 0
 
 
@@ -216,9 +220,12 @@ def test_lists_are_filtered_by_tags_source_and_metadata(documents: Documents):
             metadata={"n": number},
             source=f"s{number}",
         )
-    assert [one.summary for one in documents.list(tags=["even"])] == ["Text 0.", "Text 2."]
-    assert [one.source for one in documents.list(source="s3")] == ["s3"]
-    assert [one.metadata["n"] for one in documents.list(metadata={"n": {"$gte": 1}}, limit=2, offset=1)] == [1, 2]
+    assert [document.summary for document in documents.list(tags=["even"])] == ["Text 0.", "Text 2."]
+    assert [document.source for document in documents.list(source="s3")] == ["s3"]
+    assert [document.metadata["n"] for document in documents.list(metadata={"n": {"$gte": 1}}, limit=2, offset=1)] == [
+        1,
+        2,
+    ]
 
 
 def test_the_past_shows_what_was_there_then(memory: Memory, documents: Documents):
@@ -375,12 +382,12 @@ def test_a_document_is_read_anew_under_its_id(memory: Memory, documents: Documen
 def test_what_a_document_is_called_can_change_without_its_text(documents: Documents):
     id = documents.add(text=HANDBOOK, tags=["hr"]).id
     documents.update(id, title="Rules", tags=[], source="wiki", metadata={"a": 1})
-    found = documents.get(id)
-    assert (found.title, found.tags, found.source, dict(found.metadata)) == ("Rules", (), "wiki", {"a": 1})
-    assert found.record.text.startswith("Rules\n\n")
-    assert (documents.text(id), found.hash) == (HANDBOOK, sha256(HANDBOOK.encode()).hexdigest())
+    document = documents.get(id)
+    assert (document.title, document.tags, document.source, dict(document.metadata)) == ("Rules", (), "wiki", {"a": 1})
+    assert document.record.text.startswith("Rules\n\n")
+    assert (documents.text(id), document.hash) == (HANDBOOK, sha256(HANDBOOK.encode()).hexdigest())
     assert documents.list(tags=["hr"]) == []
-    assert documents.search("train tickets", source="wiki")[0].document == found
+    assert documents.search("train tickets", source="wiki")[0].document == document
 
 
 def test_a_change_of_a_document_happens_whole_or_not_at_all(memory: Memory, documents: Documents):

@@ -98,9 +98,9 @@ def limited(within: Memory, **limits: float) -> Documents:
 
 @pytest.mark.requirement("document.create")
 def test_html_is_read_without_markup_and_keeps_its_headings(documents: Documents):
-    one = documents.get(documents.add(data=PAGE).id)
-    assert (one.title, one.media_type, one.size) == ("Opening hours", "text/html", len(PAGE))
-    text = documents.text(one.id)
+    document = documents.get(documents.add(data=PAGE).id)
+    assert (document.title, document.media_type, document.size) == ("Opening hours", "text/html", len(PAGE))
+    text = documents.text(document.id)
     assert text.startswith(EXPECTED)
     assert "Item | Euro\nTea | 2" in text
     assert text.endswith("a\n  b")
@@ -126,18 +126,18 @@ def test_html_in_the_encoding_it_names(documents: Documents):
 def test_pdf_is_read_page_by_page(documents: Documents, tmp_path: Path):
     path = tmp_path / "Harbour plan.pdf"
     path.write_bytes(pdf("The harbour will be deepened.", "It costs ninety million euros."))
-    one = documents.get(documents.add(path=path, tags=["city"]).id)
-    assert (one.title, one.media_type, one.tags) == ("Harbour plan", "application/pdf", ("city",))
-    assert one.source == "Harbour plan.pdf"
-    assert documents.text(one.id) == "The harbour will be deepened.\n\nIt costs ninety million euros."
-    assert documents.search("what does it cost in euros?")[0].document == one
+    document = documents.get(documents.add(path=path, tags=["city"]).id)
+    assert (document.title, document.media_type, document.tags) == ("Harbour plan", "application/pdf", ("city",))
+    assert document.source == "Harbour plan.pdf"
+    assert documents.text(document.id) == "The harbour will be deepened.\n\nIt costs ninety million euros."
+    assert documents.search("what does it cost in euros?")[0].document == document
 
 
 @pytest.mark.requirement("document.create")
 def test_docx_is_read_with_headings_and_tables(documents: Documents):
-    one = documents.get(documents.add(data=word(), source="minutes.docx").id)
-    assert (one.title, one.media_type) == ("Minutes", DOCX)
-    assert documents.text(one.id) == (
+    document = documents.get(documents.add(data=word(), source="minutes.docx").id)
+    assert (document.title, document.media_type) == ("Minutes", DOCX)
+    assert documents.text(document.id) == (
         "# Minutes\n\nAna will order the new chairs by Friday.\n\n## Costs\n\nItem | Euro\nChair | 120\n\n- Bo pays."
     )
 
@@ -159,9 +159,9 @@ def test_the_content_decides_and_then_the_name(
     documents: Documents, tmp_path: Path, name: str, content: bytes, media_type: str
 ):
     (tmp_path / name).write_bytes(content)
-    one = documents.get(documents.add(path=str(tmp_path / name)).id)
-    assert one.media_type == media_type
-    assert "\ufeff" not in documents.text(one.id)
+    document = documents.get(documents.add(path=str(tmp_path / name)).id)
+    assert document.media_type == media_type
+    assert "\ufeff" not in documents.text(document.id)
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_an_encrypted_pdf_says_so(documents: Documents):
 
 def test_a_lie_is_settled_by_the_media_type(documents: Documents, tmp_path: Path):
     (tmp_path / "page.pdf").write_bytes(PAGE)
-    one = documents.add(path=tmp_path / "page.pdf", media_type="text/html; charset=utf-8")
-    assert documents.get(one.id).media_type == "text/html"
+    receipt = documents.add(path=tmp_path / "page.pdf", media_type="text/html; charset=utf-8")
+    assert documents.get(receipt.id).media_type == "text/html"
     with pytest.raises(InvalidInput, match="by media_type"):
         documents.add(data=PAGE + b" ", media_type="pdf")
 

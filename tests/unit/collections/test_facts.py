@@ -49,14 +49,14 @@ def test_a_fact_is_added_found_and_read_back(memory: Memory):
 def test_equal_facts_merge_and_gather_sources_and_confidence(memory: Memory):
     facts = facts_of(memory)
     first, second = (memory.add(text, kind="message").id for text in ("tea please", "I love tea"))
-    one = facts.add("ana", "likes", "tea", confidence=0.6, sources=[first])
-    assert facts.add("ana", "loves", "Tea", confidence=0.5, sources=[second]).id == one.id
-    fact = facts.get(one.id)
+    receipt = facts.add("ana", "likes", "tea", confidence=0.6, sources=[first])
+    assert facts.add("ana", "loves", "Tea", confidence=0.5, sources=[second]).id == receipt.id
+    fact = facts.get(receipt.id)
     assert fact.confidence == pytest.approx(1 - 0.4 * 0.5)
     assert [source.id for source in fact.sources] == [first, second]
     again = facts.add("ana", "likes", "tea", confidence=0.6, sources=[first])
     assert (again.outcome, again.version) == ("unchanged", 2)
-    assert facts.get(one.id).confidence == pytest.approx(0.8), "one source does not count twice"
+    assert facts.get(receipt.id).confidence == pytest.approx(0.8), "one source does not count twice"
 
 
 @pytest.mark.requirement("fact.create-query-update")
@@ -92,8 +92,8 @@ def test_a_correction_can_be_corrected(memory: Memory, values: tuple[str, ...]):
     for value in values:
         [home] = memory.facts.list(predicate="lives_in")
         memory.facts.update(home.id, object=value)
-        assert [one.object for one in memory.facts.list(predicate="lives_in")] == [value]
-    statuses = [one.status for one in memory.facts.list(predicate="lives_in", current_only=False)]
+        assert [fact.object for fact in memory.facts.list(predicate="lives_in")] == [value]
+    statuses = [fact.status for fact in memory.facts.list(predicate="lives_in", current_only=False)]
     assert sorted(set(statuses)) == ["current", "retracted"]
     assert statuses.count("current") == 1
 
@@ -157,8 +157,8 @@ def test_a_move_that_is_still_to_come_is_not_yet_current(memory: Memory, clock: 
 @pytest.mark.requirement("conflict.policy")
 def test_values_of_a_predicate_with_many_gather(memory: Memory):
     facts = facts_of(memory)
-    for thing in ("tea", "jazz", "chess"):
-        facts.add("ana", "likes", thing)
+    for liked in ("tea", "jazz", "chess"):
+        facts.add("ana", "likes", liked)
     assert len(facts.list(predicate="likes")) == 3
     assert facts.policy("likes") == "gather"
 
@@ -223,17 +223,17 @@ def test_a_new_policy_settles_what_is_there(memory: Memory):
 
 
 def test_rooms_of_one_person_agree_and_are_seen_one_by_one(memory: Memory, clock: ManualClock):
-    one, two = memory.scope(room="one"), memory.scope(room="two")
-    facts_of(one).add("I", "live in", "Lisbon")
+    first, two = memory.scope(room="one"), memory.scope(room="two")
+    facts_of(first).add("I", "live in", "Lisbon")
     clock.advance()
     facts_of(two).add("I", "live in", "Porto")
-    assert triples(one) == []
+    assert triples(first) == []
     assert triples(two) == triples(memory) == [("ana", "lives_in", "Porto")]
-    facts_of(one).add("I", "like", "tea", confidence=0.5)
+    facts_of(first).add("I", "like", "tea", confidence=0.5)
     facts_of(two).add("I", "like", "tea", confidence=0.5)
     (tea,) = facts_of(memory).list(predicate="likes")
     assert tea.confidence == 0.75
-    assert facts_of(one).list(predicate="likes")[0].confidence == 0.5
+    assert facts_of(first).list(predicate="likes")[0].confidence == 0.5
 
 
 def test_other_people_and_tenants_are_other_matters(memory: Memory):
@@ -248,13 +248,13 @@ def test_limit_is_the_latest_oldest_first(memory: Memory, clock: ManualClock):
     for number in range(5):
         facts_of(memory).add("ana", "likes", f"thing {number}")
         clock.advance()
-    assert [one[2] for one in triples(memory, limit=2)] == ["thing 3", "thing 4"]
+    assert [triple[2] for triple in triples(memory, limit=2)] == ["thing 3", "thing 4"]
 
 
 @pytest.mark.requirement("fact.extract")
 def test_extract_shows_without_storing(memory: Memory):
-    found = facts_of(memory).extract("I moved to Lisbon. My sister Ana works at CERN.")
-    assert ("ana", "lives_in", "Lisbon") in [(one.subject, one.predicate, one.object) for one in found]
+    extracted = facts_of(memory).extract("I moved to Lisbon. My sister Ana works at CERN.")
+    assert ("ana", "lives_in", "Lisbon") in [(fact.subject, fact.predicate, fact.object) for fact in extracted]
     assert memory.count() == 0
     assert facts_of(memory).extract("I love tea", speaker="Bo")[0].subject == "Bo"
 
@@ -269,22 +269,23 @@ dated = st.lists(
 
 @pytest.mark.requirement("conflict.policy")
 @settings(max_examples=25)
-@given(told=dated, data=st.data())
-def test_dated_facts_end_the_same_in_any_order_of_arrival(told: list[tuple[str, int]], data: st.DataObject):
+@given(statements=dated, data=st.data())
+def test_dated_facts_end_the_same_in_any_order_of_arrival(statements: list[tuple[str, int]], data: st.DataObject):
     def remember(order: list[tuple[str, int]]) -> list[tuple[object, ...]]:
         with open_memory() as memory:
             for place, year in order:
                 facts_of(memory).add("ana", "lives in", place, valid_from=day(year))
-            found = facts_of(memory).list(current_only=False)
+            facts = facts_of(memory).list(current_only=False)
             spans = sorted(
-                (one.valid_from or day(1), one.valid_to or day(9999), one.id, one.object, one.status) for one in found
+                (fact.valid_from or day(1), fact.valid_to or day(9999), fact.id, fact.object, fact.status)
+                for fact in facts
             )
             for before, after in pairwise(spans):
                 assert before[1] <= after[0]
-            assert [one.object for one in facts_of(memory).list()] == [spans[-1][3]]
+            assert [fact.object for fact in facts_of(memory).list()] == [spans[-1][3]]
             return list(spans)
 
-    assert remember(told) == remember(data.draw(st.permutations(told)))
+    assert remember(statements) == remember(data.draw(st.permutations(statements)))
 
 
 # ---- bad input
@@ -354,7 +355,7 @@ def test_a_limit_counts_what_is_sure_enough(memory: Memory, clock: ManualClock):
     for number in range(60):
         facts_of(memory).add("ana", "likes", f"thing {number}", confidence=0.9 if number < 5 else 0.1)
         clock.advance()
-    assert [one[2] for one in triples(memory, limit=3, min_confidence=0.5)] == ["thing 2", "thing 3", "thing 4"]
+    assert [triple[2] for triple in triples(memory, limit=3, min_confidence=0.5)] == ["thing 2", "thing 3", "thing 4"]
 
 
 @pytest.mark.requirement("fact.create-query-update")
@@ -371,7 +372,7 @@ def test_counting_and_listing_agree(memory: Memory, clock: ManualClock):
         for then in (None, start):
             held = memory.list(kind="fact", limit=1_000, valid_at=then)
             assert memory.count(kind="fact", valid_at=then) == len(held)
-            assert {one.id for one in held} >= {one.id for one in facts.list(limit=1_000, valid_at=then)}
+            assert {message.id for message in held} >= {fact.id for fact in facts.list(limit=1_000, valid_at=then)}
         return facts.count()
 
     facts.add("ana", "lives in", "Lisbon")

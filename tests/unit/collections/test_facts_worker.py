@@ -122,10 +122,10 @@ def test_undoing_a_message_undoes_what_was_learned_from_it(memory: Memory):
 
 @pytest.mark.requirement("fact.extract")
 def test_a_fact_lives_as_long_as_one_of_its_sources(memory: Memory):
-    one, two = say(memory, "I love tea.", at=day(2024)), say(memory, "I love tea!", at=day(2025))
+    first, two = say(memory, "I love tea.", at=day(2024)), say(memory, "I love tea!", at=day(2025))
     learn(memory)
-    memory.delete(one.id)
-    forget_source(view_of(memory), one.id)
+    memory.delete(first.id)
+    forget_source(view_of(memory), first.id)
     (tea,) = facts_of(memory).list()
     assert ([source.id for source in tea.sources], tea.confidence) == ([two.id], 0.9)
     memory.delete(two.id)
@@ -183,8 +183,8 @@ steps = st.lists(st.tuples(st.integers(0, len(LINES) - 1), st.booleans()), min_s
 def state(memory: Memory) -> list[str]:
     """Return everything that was learned, without the versions it took."""
     return sorted(
-        (repr((one.kind, one.id, one.text, one.data, one.valid_from, one.valid_to)))
-        for one in memory.list(kind=["fact", "relationship"], limit=1000)
+        (repr((record.kind, record.id, record.text, record.data, record.valid_from, record.valid_to)))
+        for record in memory.list(kind=["fact", "relationship"], limit=1000)
     )
 
 
@@ -344,7 +344,7 @@ def test_a_store_that_cannot_be_written_is_not_asked_again_and_again(
         with pytest.raises(JobFailed, match=r"not done after 0\.5 seconds"):
             worker.follow(receipt, 0.5, tenant="default")
         other.close()
-        assert [one.name for one in caplog.records] == ["rememo.worker"], "it told of it, and rested"
+        assert [record.name for record in caplog.records] == ["rememo.worker"], "it told of it, and rested"
         assert worker.follow(receipt, 10, tenant="default").status == "done"
         assert worker.stop()
 
@@ -353,8 +353,8 @@ def test_the_thread_starts_when_it_is_needed_and_ends_when_it_is_told(memory: Me
     worker = worker_of(memory)
     assert not worker.running
     receipts: list[Receipt] = []
-    for thing in ("tea", "jazz", "chess"):
-        receipts.append(say(memory, f"I love {thing}."))
+    for liked in ("tea", "jazz", "chess"):
+        receipts.append(say(memory, f"I love {liked}."))
         worker.wake()
     assert worker.running
     for receipt in receipts:

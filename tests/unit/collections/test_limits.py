@@ -39,8 +39,8 @@ def chat(memory: Memory) -> Messages:
     return messages(memory.scope(room="r"))
 
 
-def texts(found: list[Message]) -> list[str]:
-    return [one.content for one in found]
+def texts(messages: list[Message]) -> list[str]:
+    return [message.content for message in messages]
 
 
 def call(id: str) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def test_tokens_are_limited_and_the_newest_turn_stays_however_large(chat: Messag
     for number in range(20):
         chat.add("user", f"number {number}")
         counter = default_counter()
-        assert sum(message_tokens(counter, one.content, one.record.data) for one in chat.history()) <= 40
+        assert sum(message_tokens(counter, message.content, message.record.data) for message in chat.history()) <= 40
     assert len(chat.history()) > 3
     chat.add("user", "word " * 100)
     assert len(chat.history()) == 1
@@ -111,8 +111,8 @@ def test_tokens_are_limited_and_the_newest_turn_stays_however_large(chat: Messag
 
 @pytest.mark.requirement("limit.eviction")
 def test_a_function_says_what_leaves_first(chat: Messages):
-    def shortest(found: list[Message]) -> list[Message]:
-        return sorted(found, key=lambda one: len(one.content))
+    def shortest(messages: list[Message]) -> list[Message]:
+        return sorted(messages, key=lambda message: len(message.content))
 
     chat.limit(max_messages=2, evict=shortest)
     for text in ("long enough", "no", "longer than that", "x", "y"):
@@ -170,7 +170,7 @@ def test_what_leaves_into_a_summary(memory: Memory):
     chat = messages(room)
     chat.limit(max_messages=2, evict="summarise")
     ids = [chat.add("user", f"My number is {n}. And more.", name="Ana").id for n in range(5)]
-    assert [one.id for one in chat.history()] == ids[3:]
+    assert [message.id for message in chat.history()] == ids[3:]
     (summary,) = room.list(kind="summary")
     assert summary.text == (
         "Summary of 3 messages from 2026-05-01 12:00 to 2026-05-01 12:00 UTC:\n"
@@ -193,8 +193,8 @@ def test_a_summary_of_several_users_belongs_to_none_of_them(memory: Memory):
     messages(memory.scope(room="r")).limit(max_messages=1, evict="summarise")
     for user in ("ana", "bo", "ana"):
         messages(memory.scope(room="r", user=user)).add("user", f"I am {user}.")
-    found = memory.scope(room="r").list(kind="summary")
-    assert [one.scope.user for one in found] == ["ana", "bo"]
+    summaries = memory.scope(room="r").list(kind="summary")
+    assert [summary.scope.user for summary in summaries] == ["ana", "bo"]
     assert messages(memory.scope(room="r")).history()[0].user == "ana"
 
 
@@ -235,37 +235,39 @@ def test_whatever_is_said_the_limits_promises_hold(plan: list[str], most: int, e
                 waiting = list(answered) if step == "result" else []
                 id = chat.add("tool", text, tool_call_id=waiting[-1] if waiting else "nobody").id
                 if waiting:
-                    asked = answered.pop(waiting[-1])
-                    if asked in {one.id for one in chat.history(1_000)}:  # it may have left before it was answered
-                        pairs.append((asked, id))
+                    call_message = answered.pop(waiting[-1])
+                    if call_message in {
+                        message.id for message in chat.history(1_000)
+                    }:  # it may have left before it was answered
+                        pairs.append((call_message, id))
             else:
                 role = "user" if step == "pinned" else step
                 id = chat.add(role, text, pinned=step == "pinned").id
                 if step in ("system", "pinned"):
                     kept.add(id)
             held = chat.history(1_000)
-            here = {one.id for one in held}
-            assert id in here, "the newest stays"
-            assert kept <= here, "pinned and system stay"
-            for asked, result in pairs:
-                assert (asked in here) == (result in here), "never parted from its result"
-            grouped = units([one.record.data for one in held])
-            newest = max(grouped, key=lambda one: one[-1])
-            free = [one for one in grouped if one is not newest and not any(held[at].id in kept for at in one)]
+            present = {message.id for message in held}
+            assert id in present, "the newest stays"
+            assert kept <= present, "pinned and system stay"
+            for call_message, result in pairs:
+                assert (call_message in present) == (result in present), "never parted from its result"
+            grouped = units([message.record.data for message in held])
+            newest = max(grouped, key=lambda unit: unit[-1])
+            free = [unit for unit in grouped if unit is not newest and not any(held[at].id in kept for at in unit)]
             if not by_tokens and free:
                 assert len(held) <= most, "no more than the limit while something may leave"
-        lost = {id for one in memory.list(kind="summary") for id in one.data["sources"]}
-        here = {one.id for one in chat.history(1_000)}
-        assert lost.isdisjoint(here)
-        assert evict == "fifo" or len(lost | here) == len(plan), "every message is there or in a summary"
+        lost = {id for record in memory.list(kind="summary") for id in record.data["sources"]}
+        present = {message.id for message in chat.history(1_000)}
+        assert lost.isdisjoint(present)
+        assert evict == "fifo" or len(lost | present) == len(plan), "every message is there or in a summary"
 
 
 @pytest.mark.requirement("window.tokens")
 def test_a_window_holds_the_newest_that_fit(chat: Messages):
     for number in range(200):
         chat.add("user", f"{number:03}")
-    found = chat.window(70, counter=Letters())
-    assert texts(found) == [f"{number:03}" for number in range(190, 200)]
+    shown = chat.window(70, counter=Letters())
+    assert texts(shown) == [f"{number:03}" for number in range(190, 200)]
     chat.add("user", "x" * 60)
     chat.add("user", "now")
     assert texts(chat.window(50, counter=Letters())) == ["now"], "no hole: it ends at the first that does not fit"
@@ -287,7 +289,7 @@ def test_a_call_and_its_result_are_shown_together(chat: Messages):
     chat.add("assistant", "", tool_calls=call("c"))
     chat.add("tool", "rain", tool_call_id="c")
     chat.add("user", "ok")
-    cost = sum(message_tokens(Letters(), one.content, one.record.data) for one in chat.history()[1:])
+    cost = sum(message_tokens(Letters(), message.content, message.record.data) for message in chat.history()[1:])
     assert texts(chat.window(cost, counter=Letters())) == ["", "rain", "ok"]
     assert texts(chat.window(cost - 1, counter=Letters())) == ["ok"]
     assert texts(chat.window(10_000)) == ["", "rain", "ok"]
@@ -297,10 +299,10 @@ def test_a_call_and_its_result_are_shown_together(chat: Messages):
 def test_a_newest_message_that_is_too_long_is_cut_and_marked(chat: Messages):
     chat.add("user", "before")
     chat.add("user", "many words " * 100)
-    (found,) = chat.window(40)
-    assert found.content.startswith("many words many")
-    assert found.content.endswith(" …")
-    assert message_tokens(default_counter(), found.content, found.record.data) <= 40
+    (message,) = chat.window(40)
+    assert message.content.startswith("many words many")
+    assert message.content.endswith(" …")
+    assert message_tokens(default_counter(), message.content, message.record.data) <= 40
     with pytest.raises(InvalidInput, match="not even cut"):
         chat.window(4)
     for wrong in (0, -1, 1.5, True):
@@ -325,10 +327,10 @@ def test_windows_are_whole_and_fit(plan: list[str], sizes: list[int], most: int)
         )
     costs = [sizes[place % len(sizes)] if sizes else 1 for place in range(len(data))]
     grouped = units(data)
-    assert sorted(place for one in grouped for place in one) == list(range(len(data)))
+    assert sorted(place for unit in grouped for place in unit) == list(range(len(data)))
     taken, spent = newest_that_fit(grouped, costs.__getitem__, most)
     assert spent == sum(costs[place] for place in taken) <= most
-    assert all(set(one) <= taken or taken.isdisjoint(one) for one in grouped)
+    assert all(set(unit) <= taken or taken.isdisjoint(unit) for unit in grouped)
 
 
 def test_tokens_are_those_of_a_real_tokenizer():

@@ -38,21 +38,21 @@ def room(memory: Memory) -> Memory:
     return memory.scope(room="kitchen")
 
 
-def texts(found: list[Message]) -> list[str]:
-    return [one.content for one in found]
+def texts(shown: list[Message]) -> list[str]:
+    return [message.content for message in shown]
 
 
 @pytest.mark.requirement("record.message-model", "message.author")
 def test_a_message_has_its_author_role_content_and_both_times(memory: Memory, clock: ManualClock):
     chat = messages(memory.scope(user="u1", room="kitchen"))
-    said = START - timedelta(hours=3)
-    receipt = chat.add("user", "Hello", name="Ana", username="ana_92", at=said, metadata={"lang": "en"})
-    found = chat.get(receipt.id)
-    assert (found.id, found.role, found.content) == (receipt.id, "user", "Hello")
-    assert (found.user, found.name, found.username) == ("u1", "Ana", "ana_92")
-    assert (found.at, found.stored_at) == (said, START)
-    assert found.metadata == {"lang": "en"}
-    assert found.record.kind == "message"
+    sent_at = START - timedelta(hours=3)
+    receipt = chat.add("user", "Hello", name="Ana", username="ana_92", at=sent_at, metadata={"lang": "en"})
+    message = chat.get(receipt.id)
+    assert (message.id, message.role, message.content) == (receipt.id, "user", "Hello")
+    assert (message.user, message.name, message.username) == ("u1", "Ana", "ana_92")
+    assert (message.at, message.stored_at) == (sent_at, START)
+    assert message.metadata == {"lang": "en"}
+    assert message.record.kind == "message"
 
 
 @pytest.mark.requirement("record.message-model")
@@ -160,9 +160,9 @@ def test_replies_are_followed_both_ways(room: Memory, clock: ManualClock):
     clock.advance()
     right = chat.add("user", "Outside", reply_to=("c", 1)).id
     leaf = chat.add("user", "Who cooks?", reply_to=left).id
-    assert [one.id for one in chat.replies(root)] == [left, right]
-    assert [one.id for one in chat.thread(leaf)] == [root, left, leaf]
-    assert [one.id for one in chat.thread(("c", 1))] == [root]
+    assert [reply.id for reply in chat.replies(root)] == [left, right]
+    assert [message.id for message in chat.thread(leaf)] == [root, left, leaf]
+    assert [message.id for message in chat.thread(("c", 1))] == [root]
     assert chat.replies(leaf) == []
 
 
@@ -182,21 +182,21 @@ def test_a_reply_to_nothing_is_not_stored(memory: Memory, room: Memory):
 
 def test_a_reply_may_answer_what_waits_in_the_same_batch(room: Memory):
     with room.batch() as batch:
-        asked = messages(batch).add("user", "Well?").id
-        answer = messages(batch).add("assistant", "Well.", reply_to=asked).id
-    assert [one.id for one in messages(room).thread(answer)] == [asked, answer]
+        question = messages(batch).add("user", "Well?").id
+        answer = messages(batch).add("assistant", "Well.", reply_to=question).id
+    assert [message.id for message in messages(room).thread(answer)] == [question, answer]
 
 
 @pytest.mark.requirement("message.reply-to")
 def test_a_circle_of_replies_made_by_hand_is_cut(room: Memory):
     chat = messages(room)
-    one = chat.add("user", "one").id
-    two = chat.add("user", "two", reply_to=one).id
-    room.update(one, data={"role": "user", "reply_to": two})
-    assert [found.id for found in chat.thread(two)] == [one, two]
-    assert [found.id for found in chat.thread(one)] == [two, one]
-    room.update(one, data={"role": "user", "reply_to": one})
-    assert [found.id for found in chat.thread(one)] == [one]
+    first = chat.add("user", "one").id
+    two = chat.add("user", "two", reply_to=first).id
+    room.update(first, data={"role": "user", "reply_to": two})
+    assert [message.id for message in chat.thread(two)] == [first, two]
+    assert [message.id for message in chat.thread(first)] == [two, first]
+    room.update(first, data={"role": "user", "reply_to": first})
+    assert [message.id for message in chat.thread(first)] == [first]
 
 
 def test_a_thread_begins_where_a_message_is_gone(room: Memory):
@@ -231,11 +231,11 @@ def test_clearing_can_be_awaited_and_undone(tmp_path: Path):
 def test_a_pair_is_stored_whole_or_not_at_all(room: Memory):
     chat = messages(room)
     receipt = chat.add_pair("What is it?", "It is a cat.", name="Ana", at=START)
-    assert [(one.role, one.content) for one in chat.history()] == [
+    assert [(message.role, message.content) for message in chat.history()] == [
         ("user", "What is it?"),
         ("assistant", "It is a cat."),
     ]
-    assert [one.id for one in chat.thread(receipt.ids[1])] == list(receipt.ids)
+    assert [message.id for message in chat.thread(receipt.ids[1])] == list(receipt.ids)
     for user, assistant in (("", "yes"), ("yes", ""), ("yes", "\0")):
         with pytest.raises(InvalidInput):
             chat.add_pair(user, assistant)
@@ -415,7 +415,7 @@ def test_for_model_gives_tools_in_the_order_that_models_accept(room: Memory):
     chat.add("user", "Never mind")
     chat.add("assistant", "", tool_calls=[CALL | {"id": "call-4"}])
     shaped = chat.for_model()
-    assert [(one["role"], one["content"]) for one in shaped] == [
+    assert [(message["role"], message["content"]) for message in shaped] == [
         ("assistant", None),
         ("tool", "12 degrees"),
         ("tool", "rain"),

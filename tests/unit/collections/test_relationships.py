@@ -27,10 +27,20 @@ def memory(clock: ManualClock) -> Iterator[Memory]:
 def test_a_relationship_is_added_found_and_changed(memory: Memory):
     relationships = relationships_of(memory)
     receipt = relationships.add("I", "Bo", "best friend", strength=0.4, sentiment=0.9, metadata={"since": "school"})
-    one = relationships.get(receipt.id)
-    assert (one.entity, one.target, one.type, one.strength, one.sentiment) == ("ana", "Bo", "best_friend", 0.4, 0.9)
-    assert (one.count, one.first_interaction, dict(one.metadata)) == (0, None, {"since": "school"})
-    assert relationships.list(entity="ANA", target="bo", type="best friend", min_strength=0.4) == [one]
+    relationship = relationships.get(receipt.id)
+    assert (
+        relationship.entity,
+        relationship.target,
+        relationship.type,
+        relationship.strength,
+        relationship.sentiment,
+    ) == ("ana", "Bo", "best_friend", 0.4, 0.9)
+    assert (relationship.count, relationship.first_interaction, dict(relationship.metadata)) == (
+        0,
+        None,
+        {"since": "school"},
+    )
+    assert relationships.list(entity="ANA", target="bo", type="best friend", min_strength=0.4) == [relationship]
     assert relationships.list(min_strength=0.5) == []
     relationships.update(receipt.id, strength=0.7, sentiment=None, metadata={})
     changed = relationships.get(receipt.id)
@@ -98,8 +108,8 @@ def test_each_interaction_counts_and_strengthens_a_little_less(memory: Memory, c
         clock.advance(3_600)
         relationships.touch("ana", "Bo", "friend")
         strengths.append(relationships.get(id).strength)
-    one = relationships.get(id)
-    assert (one.count, one.first_interaction, one.last_interaction) == (10, start, clock())
+    relationship = relationships.get(id)
+    assert (relationship.count, relationship.first_interaction, relationship.last_interaction) == (10, start, clock())
     assert strengths == [pytest.approx(1 - 0.5 * 0.9**n) for n in range(1, 11)]
     relationships.touch("ana", "Bo", "friend", at=start - timedelta(days=1))
     assert relationships.get(id).first_interaction == start - timedelta(days=1)
@@ -128,7 +138,7 @@ def test_a_removed_entity_leaves_no_orphan(memory: Memory):
     relationships.add("Bo", "Carl", "brother")
     relationships.add("ana", "Carl", "knows")
     assert relationships.remove_entity("BO") == 2
-    assert [(one.entity, one.target) for one in relationships.list()] == [("ana", "Carl")]
+    assert [(relationship.entity, relationship.target) for relationship in relationships.list()] == [("ana", "Carl")]
     assert relationships.remove_entity("Bo") == 0
     assert relationships.graph("Bo").edges == ()
 
@@ -138,9 +148,12 @@ def test_relationships_are_learned_and_go_with_what_they_were_learned_from(memor
     relationships = relationships_of(memory)
     first = say(memory, "My sister Bea works at CERN.")
     worker_of(memory).run_until_idle()
-    found = {(one.entity, one.type, one.target): one for one in relationships.list()}
-    assert set(found) == {("ana", "sister", "Bea"), ("Bea", "works_at", "CERN")}
-    assert found["ana", "sister", "Bea"].count == 1
+    by_ends = {
+        (relationship.entity, relationship.type, relationship.target): relationship
+        for relationship in relationships.list()
+    }
+    assert set(by_ends) == {("ana", "sister", "Bea"), ("Bea", "works_at", "CERN")}
+    assert by_ends["ana", "sister", "Bea"].count == 1
     assert [edge.type for edge in relationships.path("ana", "CERN")] == ["sister", "works_at"]
     clock.advance(60)
     second = say(memory, "My sister Bea is coming over.")
@@ -153,14 +166,16 @@ def test_relationships_are_learned_and_go_with_what_they_were_learned_from(memor
         memory.delete(message.id)
         unlearn(memory, message.id)
     worker_of(memory).run_until_idle()
-    assert [(one.type, one.count) for one in relationships.list()] == [("sister", 1)], "what was touched by hand stays"
+    assert [(relationship.type, relationship.count) for relationship in relationships.list()] == [("sister", 1)], (
+        "what was touched by hand stays"
+    )
 
 
 def test_a_relationship_ends_with_its_fact(memory: Memory, clock: ManualClock):
     facts_of(memory).add("ana", "works at", "Acme")
     clock.advance()
     facts_of(memory).add("ana", "works at", "CERN")
-    assert [one.target for one in relationships_of(memory).list()] == ["CERN"]
+    assert [relationship.target for relationship in relationships_of(memory).list()] == ["CERN"]
 
 
 def test_what_cannot_be_meant_is_refused(memory: Memory):

@@ -21,7 +21,7 @@ def memory() -> Iterator[Memory]:
 
 
 def texts(memory: Memory) -> list[str]:
-    return [one.text for one in memory.list()]
+    return [record.text for record in memory.list()]
 
 
 @pytest.mark.requirement("share.agents")
@@ -34,11 +34,11 @@ def test_two_agents_on_one_room_see_one_history(tmp_path: Path):
         booker.messages.add("assistant", "I booked them for May.")
         for memory in (first, second):
             history = memory.scope(room="trip").messages.history()
-            assert [(one.record.scope.agent, one.content) for one in history] == [
+            assert [(message.record.scope.agent, message.content) for message in history] == [
                 ("planner", "We need 2 rooms in Porto."),
                 ("booker", "I booked them for May."),
             ]
-        assert [one.content for one in planner.messages.history()] == ["We need 2 rooms in Porto."], "its own"
+        assert [message.content for message in planner.messages.history()] == ["We need 2 rooms in Porto."], "its own"
 
 
 @pytest.mark.requirement("share.group-pool")
@@ -67,7 +67,7 @@ def test_nothing_private_can_be_seen_through_a_pool(memory: Memory):
     own = alice.add("My salary is 4711.").id
     alice.messages.add("user", "I live in Lisbon.").wait()
     alice.kv.set("pin", 1234)
-    asked = ("What is shared?", "Is the salary shared?")
+    questions = ("What is shared?", "Is the salary shared?")
     memory.profiles.update("alice", name="Lovelace")
     memory.flow("onboarding", steps=["name"]).start("alice")
     alice.pool("team-7").add("Shared: 1.")
@@ -85,15 +85,17 @@ def test_nothing_private_can_be_seen_through_a_pool(memory: Memory):
             pool.update(own, text="seen")
         assert pool.delete_where(ids=[own]) == 0
         assert recall_view(view_of(pool.scope(user="alice"))).scope.room == "pool:team-7", "recall does not leave it"
-        recalled = [look(one, user="alice").text for one in asked for look in (pool.context, pool.compose)]
-        assert ["Shared: 1." in told for told in recalled[:2]] == [True, True]
-        for told in recalled:
-            assert "4711" not in told
-            assert "Lovelace" not in told
-            assert "onboarding" not in told
+        recalled = [
+            look(question, user="alice").text for question in questions for look in (pool.context, pool.compose)
+        ]
+        assert ["Shared: 1." in text for text in recalled[:2]] == [True, True]
+        for text in recalled:
+            assert "4711" not in text
+            assert "Lovelace" not in text
+            assert "onboarding" not in text
         for recall in ("agent", "tenant"):
             with pytest.raises(InvalidInput, match="a pool shows what is in it and nothing else"):
-                pool.context(asked[0], recall=recall)
+                pool.context(questions[0], recall=recall)
         assert pool.diff(memory.snapshot(f"s{id(pool)}")).added == ()
     assert texts(memory.scope(user="bob")) == []
     assert alice.get(own).text == "My salary is 4711."
@@ -121,7 +123,7 @@ def test_a_pool_is_opened_as_a_pool_and_never_leaves_its_tenant(memory: Memory):
 def test_everything_works_in_a_pool(memory: Memory):
     alice, bob = (memory.scope(user=user).pool("team-7") for user in ("alice", "bob"))
     alice.facts.add("I", "lives in", "Lisbon")
-    assert [(one.subject, one.object) for one in bob.facts.list()] == [("alice", "Lisbon")]
+    assert [(fact.subject, fact.object) for fact in bob.facts.list()] == [("alice", "Lisbon")]
     with alice.batch() as batch:
         first = batch.add("one")
         batch.update(first.id, text="one and a half")
@@ -129,7 +131,7 @@ def test_everything_works_in_a_pool(memory: Memory):
     alice.kv.set("next", "demo")
     assert bob.kv.get("next") == "demo"
     document = alice.documents.add(text="The plan has 3 parts. The first is tea.", title="Plan")
-    assert [one.title for one in bob.documents.list()] == ["Plan"]
+    assert [document.title for document in bob.documents.list()] == ["Plan"]
     assert bob.documents.add(text="The plan has 3 parts. The first is tea.", title="Plan").id == document.id
     alice.messages.add("user", "I bought 12 cups.")
     bob.messages.add("user", "I bought 7 plates.")
@@ -150,8 +152,8 @@ def test_pools_are_there_for_those_who_wait():
     async def run() -> None:
         async with AsyncMemory(":memory:", embedder=None) as memory:
             await memory.scope(user="alice").pool("team-7").add("shared")
-            found = await memory.pool("team-7").list()
-            assert [(one.text, one.scope.user) for one in found] == [("shared", "alice")]
+            records = await memory.pool("team-7").list()
+            assert [(record.text, record.scope.user) for record in records] == [("shared", "alice")]
             assert await memory.pool("team-7").summaries.current() is None
 
     asyncio.run(run())

@@ -52,11 +52,11 @@ def work(memory: Memory) -> int:
 
 def turns(chat: Memory, max_tokens: int) -> list[Message]:
     """Return the messages of a window, without the summary of those before them."""
-    return [one for one in chat.messages.window(max_tokens) if one.record.kind == "message"]
+    return [message for message in chat.messages.window(max_tokens) if message.record.kind == "message"]
 
 
-def texts(found: list[Message]) -> list[str]:
-    return [one.content for one in found]
+def texts(messages: list[Message]) -> list[str]:
+    return [message.content for message in messages]
 
 
 def call(id: str) -> list[dict[str, Any]]:
@@ -85,8 +85,8 @@ def test_when_enough_have_gathered_they_are_summarised_and_the_last_few_kept(mem
     )
     assert summary.record.scope == chat.bound
     assert len(chat.messages.history(100)) == 30, "verbatim first: nothing is gone"
-    assert [one.id for one in turns(chat, 10_000)] == [*ids[25:], receipt.id]
-    assert [one.content for one in chat.summaries.sources(summary.id)][:2] == [
+    assert [turn.id for turn in turns(chat, 10_000)] == [*ids[25:], receipt.id]
+    assert [message.content for message in chat.summaries.sources(summary.id)][:2] == [
         "I bought 0 lamps in shop 0.",
         "I bought 1 lamps in shop 1.",
     ]
@@ -97,10 +97,10 @@ def test_it_goes_on_and_small_summaries_grow(memory: Memory, chat: Memory):
     chat.summaries.policy(SummaryPolicy(threshold=8, keep=3))
     for number in range(60):
         chat.messages.add("user", f"I bought {number} lamps in shop {number}.").wait()
-    found = chat.summaries.list()
-    assert sum(one.count for one in found) == 55
-    assert all(one.count >= 20 for one in found[:-1]), "not one summary for every five"
-    covered = [id for one in found for id in one.sources]
+    summaries = chat.summaries.list()
+    assert sum(summary.count for summary in summaries) == 55
+    assert all(summary.count >= 20 for summary in summaries[:-1]), "not one summary for every five"
+    covered = [id for summary in summaries for id in summary.sources]
     assert len(set(covered)) == len(covered)
     assert texts(turns(chat, 10_000)) == [f"I bought {n} lamps in shop {n}." for n in range(55, 60)]
 
@@ -111,20 +111,20 @@ def test_a_window_shows_the_summary_of_what_it_no_longer_shows(memory: Memory, c
     chat.messages.limit(max_messages=6, evict="summarise")
     ids = talk(chat, 40)
     rules, summary, *newest = chat.messages.window(2_000)
-    assert (rules.content, [one.id for one in newest]) == ("Be kind.", ids[35:])
+    assert (rules.content, [message.id for message in newest]) == ("Be kind.", ids[35:])
     assert (summary.role, summary.record.kind) == ("system", "summary")
     assert "Summary of 35 messages" in summary.content
     assert "I bought" in summary.content
     assert is_recalled(summary.content), "what people said gives no orders to a model"
     # Where the turns leave room, it takes that: else a small window would hide most of a talk and say nothing of it.
-    assert [one.record.kind for one in chat.messages.window(240)] == ["message", "summary", *["message"] * 5]
+    assert [message.record.kind for message in chat.messages.window(240)] == ["message", "summary", *["message"] * 5]
     # Of what turns need it takes a quarter at the most, and nothing that the newest turn needs.
     for most in range(35, 400, 7):
         shown = chat.messages.window(most)
-        assert sum(message_tokens(default_counter(), one.content, one.record.data) for one in shown) <= most
+        assert sum(message_tokens(default_counter(), message.content, message.record.data) for message in shown) <= most
         assert shown[-1].content == "I bought 39 lamps in shop 39."
     then = memory.scope(room="r", user="ana").messages.window(2_000, known_at=START)
-    assert [one.record.kind for one in then if one.record.kind == "summary"] == []
+    assert [message.record.kind for message in then if message.record.kind == "summary"] == []
 
 
 @pytest.mark.requirement("summary.threshold")
@@ -145,7 +145,7 @@ def test_a_bound_view_has_a_summary_of_its_own_messages_that_left(memory: Memory
         views["ana"].messages.add("user", "I am ana and this is one more.")
         work(memory)
     for user, other in (("ana", "kim"), ("kim", "ana")):
-        shown = [one.content for one in views[user].messages.window(1_000)]
+        shown = [message.content for message in views[user].messages.window(1_000)]
         assert f"{user}: I am {user}" in shown[0]
         assert other not in "".join(shown)
     assert group.messages.window(1_000)[0].record.id == group.summaries.list()[-1].id
@@ -155,10 +155,10 @@ def test_originals_may_be_removed_with_the_same_write(memory: Memory, chat: Memo
     chat.summaries.policy(SummaryPolicy(threshold=10, keep=2, originals="remove"))
     ids = talk(chat, 10)
     work(memory)
-    assert [one.id for one in chat.messages.history()] == ids[8:]
+    assert [message.id for message in chat.messages.history()] == ids[8:]
     (summary,) = chat.summaries.list()
     assert summary.sources == ids[:8]
-    assert [one.id for one in chat.summaries.sources(summary.id)] == ids[:8], "as they last were"
+    assert [message.id for message in chat.summaries.sources(summary.id)] == ids[:8], "as they last were"
 
 
 def test_the_policy_is_the_rooms_and_outlives_the_process(tmp_path: Path):
@@ -185,7 +185,7 @@ def test_pinned_and_system_messages_and_tool_pairs_are_left_whole(memory: Memory
     add = chat.messages.add
     system = add("system", "Be kind.").id
     pinned = add("user", "My allergy is nuts.", pinned=True).id
-    asked = add("assistant", "", tool_calls=call("a")).id
+    call_message = add("assistant", "", tool_calls=call("a")).id
     add("user", "While that runs: I live in Lisbon.")
     answered = add("tool", "sunny", tool_call_id="a").id
     open_call = add("assistant", "", tool_calls=call("b")).id
@@ -194,7 +194,7 @@ def test_pinned_and_system_messages_and_tool_pairs_are_left_whole(memory: Memory
     add("tool", "rain", tool_call_id="c")
     chat.summaries.update(keep=2)
     (summary,) = chat.summaries.list()
-    assert {asked, answered} <= set(summary.sources)
+    assert {call_message, answered} <= set(summary.sources)
     assert not {system, pinned, open_call, last_call} & set(summary.sources)
 
 
@@ -254,7 +254,7 @@ def test_update_summarises_what_is_there_and_current_tells_it(memory: Memory):
     assert again is not None
     assert again.count == 15
     assert turns(room, 1_000) == []
-    assert [id for one in room.summaries.list() for id in one.sources] == [
+    assert [id for summary in room.summaries.list() for id in summary.sources] == [
         *ids,
         *(m.id for m in room.messages.latest(3)),
     ]
@@ -349,7 +349,7 @@ def test_a_limit_beside_a_policy_says_nothing_twice(memory: Memory, chat: Memory
     talk(chat, 6)
     work(memory)
     chat.messages.limit(max_messages=3, evict="summarise")
-    assert [one.count for one in chat.summaries.list()] == [4], "what left was summarised before"
+    assert [summary.count for summary in chat.summaries.list()] == [4], "what left was summarised before"
     chat.update(chat.messages.latest()[0].id, text="I bought 5 chairs.")
     work(memory)
     assert chat.summaries.list()[0].count == 4, "what its limit removed still belongs to it"
@@ -448,8 +448,8 @@ def test_every_message_is_in_the_window_or_in_one_summary(
                 room.messages.unlimit()
             elif step == "back" and gone:
                 memory.undo(gone.pop())
-            elif step == "unsummarise" and (found := room.summaries.list()) and originals == "keep":
-                room.delete(found[place % len(found)].id)
+            elif step == "unsummarise" and (summaries := room.summaries.list()) and originals == "keep":
+                room.delete(summaries[place % len(summaries)].id)
             elif step == "delete" and held:
                 gone.append(room.delete(held[place % len(held)].id))
             elif step == "change" and held:
@@ -458,23 +458,23 @@ def test_every_message_is_in_the_window_or_in_one_summary(
         work(memory)
         work(memory)
         assert memory.jobs.list("dead") == []
-        here = {one.id for one in room.messages.history(1_000)}
-        shown = {one.id for one in turns(room, 1_000_000)} if here else set[str]()
-        sources = [id for one in room.summaries.list(1_000) for id in one.sources]
+        present = {message.id for message in room.messages.history(1_000)}
+        shown = {turn.id for turn in turns(room, 1_000_000)} if present else set[str]()
+        sources = [id for summary in room.summaries.list(1_000) for id in summary.sources]
         assert len(sources) == len(set(sources)), "in one summary only"
-        assert here <= shown | set(sources), "nothing is hidden that no summary stands for"
-        stood = {id for one in room.summaries.list(1_000) for id in one.record.data["kept"]}
-        assert shown == here - stood
-        assert stood <= here, "a summary knows what is gone"
+        assert present <= shown | set(sources), "nothing is hidden that no summary stands for"
+        stood = {id for summary in room.summaries.list(1_000) for id in summary.record.data["kept"]}
+        assert shown == present - stood
+        assert stood <= present, "a summary knows what is gone"
 
 
 def test_many_workers_at_one_room_summarise_each_message_once(tmp_path: Path):
     path = tmp_path / "m.db"
-    with Memory(path, embedder=None, settings=FAST) as one, Memory(path, embedder=None, settings=FAST) as two:
-        room = one.scope(room="r")
+    with Memory(path, embedder=None, settings=FAST) as first, Memory(path, embedder=None, settings=FAST) as two:
+        room = first.scope(room="r")
         room.summaries.policy(SummaryPolicy(threshold=30, keep=5))
         talk(room, 120)
-        workers = [Worker(view_of(one).engine), Worker(view_of(two).engine)]
+        workers = [Worker(view_of(first).engine), Worker(view_of(two).engine)]
         for worker in workers:
             worker.start()
         for worker in workers:

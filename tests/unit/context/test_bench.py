@@ -13,21 +13,21 @@ LONG = "This and that was said about the weather and the news. " * 40
 
 def test_the_sentence_that_answers_is_looked_for(tmp_path: Path):
     path = tmp_path / "data.jsonl"
-    said = [
+    messages = [
         {"id": "m1", "text": f"{LONG}My passport number is 4417. {LONG}", "speaker": "ana", "room": "r1"},
         {"id": "m2", "text": LONG, "speaker": "helper", "room": "r2"},
     ]
-    asked = {
+    question = {
         "question": "What is my passport number?",
         "answer": "4417",
         "evidence": ["m1"],
         "asker": "ana",
         "addressee": "helper",
     }
-    path.write_text(json.dumps({"messages": said, "questions": [asked]}))
+    path.write_text(json.dumps({"messages": messages, "questions": [question]}))
     report = measure("jsonl", path, budgets=(400,))
-    assert {one.way: one.sentences for one in report.packed} == {"context (Rememo)": 1.0, "turns, then hits": 0.0}
-    assert all(one.tokens <= 400 for one in report.packed)
+    assert {way.way: way.sentences for way in report.packed} == {"context (Rememo)": 1.0, "turns, then hits": 0.0}
+    assert all(way.tokens <= 400 for way in report.packed)
     assert "1 questions" in report.table()
     assert json.dumps(report.to_dict())
 

@@ -120,7 +120,7 @@ def test_it_never_costs_more_than_it_may(  # noqa: PLR0917 - given by name
     assert counter.count(context.text) <= context.tokens <= most
     assert chat_tokens(counter, context.messages) <= most
     assert len({record.id for record in context.records}) == len(context.records)
-    called = [one["id"] for message in context.messages for one in message.get("tool_calls", ())]
+    called = [tool_call["id"] for message in context.messages for tool_call in message.get("tool_calls", ())]
     answered = [message["tool_call_id"] for message in context.messages if "tool_call_id" in message]
     assert called == answered
     if "system" in more:

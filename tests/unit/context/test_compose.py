@@ -107,13 +107,16 @@ def test_include_exclude_and_private(memory: Memory):
     memory.providers.add("open", lambda _: "open")
     memory.providers.add("secret", lambda _: "secret", private=True)
     assert "secret" not in memory.compose("x").text
-    assert ("secret", "private") in {(one.name, one.reason) for one in memory.compose("x").left_out}
+    assert ("secret", "private") in {(provider.name, provider.reason) for provider in memory.compose("x").left_out}
     assert memory.compose("x", include=["secret"]).text == "secret"
     assert memory.compose("x", include=("open", "secret")).text == "open\n\nsecret"
     assert memory.compose("x", include=()).text == ""
     left = memory.compose("x", exclude="time")
     assert "It is" not in left.text
-    assert [(one.name, one.reason) for one in left.left_out] == [("time", "excluded"), ("secret", "private")]
+    assert [(provider.name, provider.reason) for provider in left.left_out] == [
+        ("time", "excluded"),
+        ("secret", "private"),
+    ]
     assert left.failures == ()
 
 
@@ -234,7 +237,7 @@ def test_a_group_room_tells_of_others_only_who_is_named(memory: Memory):
     memory.providers.add("ear", seen.append)
     group.compose("x", user="alice", include="ear")
     alone.compose("x", include="ear")
-    assert [one.user for one in seen] == ["alice", "alice"]
+    assert [request.user for request in seen] == ["alice", "alice"]
     with pytest.raises(InvalidInput, match="bound to user 'alice'"):
         alone.compose("x", user="bob")
 
@@ -271,7 +274,10 @@ def test_a_view_of_the_past_tells_the_past(memory: Memory, clock: ManualClock):
     assert "before" in state.text
     assert "after" not in state.text
     assert state.at == then
-    assert [(one.name, one.reason) for one in state.left_out] == [("profile", "no past"), ("flows", "no past")]
+    assert [(provider.name, provider.reason) for provider in state.left_out] == [
+        ("profile", "no past"),
+        ("flows", "no past"),
+    ]
     assert not chat.as_of(then).compose("x").cached
 
 
@@ -281,14 +287,14 @@ def test_a_view_of_the_past_tells_the_past(memory: Memory, clock: ManualClock):
 def test_async_memory_composes_with_async_providers_on_the_callers_loop():
     async def run() -> None:
         async with AsyncMemory(":memory:", embedder=None) as memory:
-            here = asyncio.get_running_loop()
+            loop = asyncio.get_running_loop()
             ready = asyncio.Event()  # belongs to this loop
             ready.set()
 
             @memory.provider("mine")
             async def mine(request: ProviderRequest[Memory]) -> str:
                 await ready.wait()
-                assert asyncio.get_running_loop() is here
+                assert asyncio.get_running_loop() is loop
                 return f"{await memory.count()} records"
 
             memory.providers.add("plain", lambda _: "plain")
@@ -299,7 +305,7 @@ def test_async_memory_composes_with_async_providers_on_the_callers_loop():
             assert (await memory.scope(user="u").compose("x", include=["mine", "plain"])).cached
             # More at once than there are threads, each of which waits for a call on them.
             many = await asyncio.gather(*(memory.compose(str(n), include="mine") for n in range(40)))
-            assert {one.text for one in many} == {"1 records"}
+            assert {state.text for state in many} == {"1 records"}
         with pytest.raises(Closed):
             await memory.compose("x")
 

@@ -31,7 +31,7 @@ def ever() -> Iterator[threading.Event]:
 
 
 def failures(state: State) -> dict[str, str]:
-    return {one.name: one.reason for one in state.failures}
+    return {failure.name: failure.reason for failure in state.failures}
 
 
 class Odd:

@@ -39,11 +39,11 @@ def other(memory: Memory, **labels: str) -> Memory:
 
 
 def marks(context: Context) -> list[int]:
-    return [int(found) for found in re.findall(r"^\[(\d+)\] ", context.text, re.MULTILINE)]
+    return [int(number) for number in re.findall(r"^\[(\d+)\] ", context.text, re.MULTILINE)]
 
 
 def roles(context: Context) -> list[str]:
-    return [one["role"] for one in context.messages]
+    return [message["role"] for message in context.messages]
 
 
 def test_the_best_of_everything_in_one_text(chat: Memory, memory: Memory, clock: ManualClock):
@@ -151,7 +151,7 @@ def test_a_room_that_fits_is_shown_whole(chat: Memory):
         chat.messages.add("user" if number % 2 else "assistant", f"Turn {number}")
     context = chat.context("anything", max_tokens=2_000)
     assert len(context.records) == 30
-    assert [one["content"] for one in context.messages] == [f"Turn {number}" for number in range(30)]
+    assert [message["content"] for message in context.messages] == [f"Turn {number}" for number in range(30)]
     assert [record.text for record in context.records] == [f"Turn {number}" for number in range(30)]
 
 
@@ -172,7 +172,7 @@ def test_messages_are_ready_for_a_model(chat: Memory, memory: Memory):
     assert roles(context)[-3:] == ["assistant", "tool", "user"]
     assert "Answer in rhymes." not in context.text
     assert "17 degrees" not in context.text
-    assert {"17 degrees", "Thanks! What is the weather station called?"} <= {one.text for one in context.records}
+    assert {"17 degrees", "Thanks! What is the weather station called?"} <= {record.text for record in context.records}
 
 
 def test_the_newest_turn_is_cut_only_when_it_cannot_fit(chat: Memory):
@@ -283,4 +283,4 @@ def test_a_long_answer_does_not_crowd_out_what_is_recalled(chat: Memory, memory:
     assert 400 < context.tokens <= 500  # what recall does not need, the answer gets back
     chat.messages.add("user", "And my locker number?")
     context = chat.context("What is my locker number?", max_tokens=500)
-    assert [one["content"] for one in context.messages[1:]] == ["And my locker number?"]
+    assert [message["content"] for message in context.messages[1:]] == ["And my locker number?"]

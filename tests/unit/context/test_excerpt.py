@@ -24,10 +24,10 @@ def test_the_telling_sentences_stand_in_their_order():
     text = (
         "We met early. Nobody spoke. The red key opens the shed. It rained. The shed holds a blue boat. We left late."
     )
-    found = short(text, ["shed", "boat", "key"], 24)
-    assert found.startswith("… ")
-    assert found.index("The red key opens the shed.") < found.index("The shed holds a blue boat.")
-    assert "We met early" not in found
+    shortened = short(text, ["shed", "boat", "key"], 24)
+    assert shortened.startswith("… ")
+    assert shortened.index("The red key opens the shed.") < shortened.index("The shed holds a blue boat.")
+    assert "We met early" not in shortened
 
 
 def test_words_are_found_by_their_stems():
@@ -46,18 +46,18 @@ def test_a_sentence_is_not_repeated():
 
 def test_an_endless_sentence_is_cut_around_the_word():
     text = "and so on " * 400 + "until the treasure was found " + "and so on " * 400
-    found = short(text, ["treasure"])
-    assert "treasure" in found
-    assert found.startswith("…")
-    assert found.endswith("…")
+    shortened = short(text, ["treasure"])
+    assert "treasure" in shortened
+    assert shortened.startswith("…")
+    assert shortened.endswith("…")
 
 
 @given(PIECES.map("".join), st.integers(1, 60))
 def test_it_is_part_of_the_text_and_about_as_long_as_it_may_be(text: str, most: int):
-    found = short(text, ["hike", "trail"], most)
-    for part in found.split("…"):
+    shortened = short(text, ["hike", "trail"], most)
+    for part in shortened.split("…"):
         assert part.strip() in text
-    assert count(COUNTER, found) <= most + 2 * found.count("…")
+    assert count(COUNTER, shortened) <= most + 2 * shortened.count("…")
 
 
 @pytest.mark.parametrize("text", ["word " * 400_000, "字" * 400_000, "x" * 1_000_000, "One. " * 200_000])

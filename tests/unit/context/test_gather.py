@@ -87,24 +87,26 @@ def test_recent_turns_are_the_rooms_and_carry_who_and_when(chat: Memory, memory:
         ("Ana Lima", "Hello", START, "message"),
         ("helper", "Hi!", START, "message"),
     ]
-    assert [item.id for item in items] == [one.id for one in chat.messages.history() if one.content in ("Hello", "Hi!")]
+    assert [item.id for item in items] == [
+        message.id for message in chat.messages.history() if message.content in ("Hello", "Hi!")
+    ]
 
 
 def test_passages_come_from_every_kind_of_text(chat: Memory, memory: Memory):
     other = memory.scope(user="ana", room="last week", agent="helper")
-    said = other.messages.add("user", "The piano lessons are on Thursdays").id
+    id = other.messages.add("user", "The piano lessons are on Thursdays").id
     note = other.add("Piano teacher: Ms Silva").id
     chat.documents.add(text="# Piano\n\nA piano has 88 keys.", title="Piano")
     chat.add("Piano thoughts", kind="thought")
     memory.scope(user="bo", room="last week", agent="helper").messages.add("user", "I sold my piano")
     items = gather.passages(gather.recall_view(seen(chat)), "when are the piano lessons?")
-    assert items[0].id == said
+    assert items[0].id == id
     assert items[0].score > 0
     assert {item.kind for item in items} == {"message", "note", "chunk"}
     assert not any("sold" in item.text for item in items)
-    without = gather.passages(gather.recall_view(seen(chat)), "when are the piano lessons?", leave_out=[said])
+    without = gather.passages(gather.recall_view(seen(chat)), "when are the piano lessons?", leave_out=[id])
     assert note in {item.id for item in without}
-    assert said not in {item.id for item in without}
+    assert id not in {item.id for item in without}
 
 
 def test_what_was_recalled_and_stored_again_is_not_recalled_again(chat: Memory):
@@ -126,12 +128,12 @@ def test_facts_are_those_that_hold_now(chat: Memory, memory: Memory, clock: Manu
     other = memory.scope(user="ana", room="later", agent="helper")
     other.messages.add("user", "I moved to Porto. My cat is called Miso.").wait()
     view = gather.recall_view(seen(chat))
-    found = texts(gather.facts(view))
-    assert "ana lives in Porto" in found
-    assert "ana lives in Lisbon" not in found
-    assert found.count("ana has a pet: Miso") == 1
+    fact_texts = texts(gather.facts(view))
+    assert "ana lives in Porto" in fact_texts
+    assert "ana lives in Lisbon" not in fact_texts
+    assert fact_texts.count("ana has a pet: Miso") == 1
     assert "Miso is a cat" in texts(gather.facts(view, "How is Miso?"))
-    assert "Miso is a cat" not in found
+    assert "Miso is a cat" not in fact_texts
     before = gather.recall_view(seen(chat.as_of(START + timedelta(seconds=1))))
     assert "ana lives in Lisbon" in texts(gather.facts(before))
 
@@ -173,9 +175,9 @@ def test_the_profile_is_the_users(chat: Memory, memory: Memory):
     memory.profiles.update("ana", language="English", address={"city": "Lisbon"})
     memory.profiles.update("bo", language="Italian")
     memory.scope(user="ana").profiles.update("ana", language="Portuguese", tags=["a", 1])
-    found = gather.profile(seen(chat))
-    assert found is not None
-    assert found.text == "language: Portuguese; address city: Lisbon; tags: a, 1"
+    item = gather.profile(seen(chat))
+    assert item is not None
+    assert item.text == "language: Portuguese; address city: Lisbon; tags: a, 1"
     assert gather.profile(seen(memory)) is None
     assert gather.profile(seen(chat.as_of(START))) is None
 

@@ -27,17 +27,17 @@ def call(
     return ProviderCall(owner, function, None, timeout=timeout, changed=changed), changed
 
 
-def ended(one: ProviderCall, changed: "SimpleQueue[ProviderCall]") -> ProviderCall:
-    while not one.ended:
+def ended(waited: ProviderCall, changed: "SimpleQueue[ProviderCall]") -> ProviderCall:
+    while not waited.ended:
         changed.get(timeout=30)
-    return one
+    return waited
 
 
 def test_a_call_that_is_given_up_while_it_waits_is_never_run(pool: ProviderPool):
     go_on, ran = threading.Event(), threading.Event()
     running = [call(lambda _: go_on.wait()) for _ in range(MOST_THREADS)]
-    for one, changed in running:
-        pool.submit(one)
+    for hanging, changed in running:
+        pool.submit(hanging)
         assert changed.get(timeout=30).begun
     waiting, _ = call(lambda _: ran.set())
     after, changed = call(lambda _: "after")
@@ -47,18 +47,18 @@ def test_a_call_that_is_given_up_while_it_waits_is_never_run(pool: ProviderPool)
     assert pool.give_up(waiting)
     go_on.set()
     assert ended(after, changed).result == "after"
-    for one, its in running:
-        assert ended(one, its).result is True
+    for ending, its in running:
+        assert ended(ending, its).result is True
     assert not ran.is_set()
     assert not pool.hanging("owner")
 
 
 def test_what_ended_in_time_is_not_given_up(pool: ProviderPool):
-    one, changed = call(lambda _: 7)
-    pool.submit(one)
-    ended(one, changed)
-    assert not pool.give_up(one)
-    assert one.result == 7
+    running, changed = call(lambda _: 7)
+    pool.submit(running)
+    ended(running, changed)
+    assert not pool.give_up(running)
+    assert running.result == 7
 
 
 def test_a_coroutine_that_comes_too_late_is_let_go(pool: ProviderPool):
@@ -72,10 +72,10 @@ def test_a_coroutine_that_comes_too_late_is_let_go(pool: ProviderPool):
         go_on.wait()
         return never()
 
-    one, changed = call(late)
-    pool.submit(one)
+    running, changed = call(late)
+    pool.submit(running)
     assert changed.get(timeout=30).begun
-    assert pool.give_up(one)
+    assert pool.give_up(running)
     go_on.set()
     # The thread is gone when nothing hangs any more; others are as good as before.
     again, its = call(lambda _: "again")
@@ -89,18 +89,18 @@ def test_a_coroutine_whose_loop_ends_before_it_begins_is_let_go():
 
     for _ in range(20):
         pool = ProviderPool()
-        one, changed = call(lambda _: never())
-        pool.submit(one)
+        running, changed = call(lambda _: never())
+        pool.submit(running)
         changed.get(timeout=30)
         pool.close()
-        del one, pool
+        del running, pool
 
 
 def test_closing_tells_those_that_wait_for_a_thread(pool: ProviderPool):
     go_on = threading.Event()
     running = [call(lambda _: go_on.wait()) for _ in range(MOST_THREADS)]
-    for one, changed in running:
-        pool.submit(one)
+    for hanging, changed in running:
+        pool.submit(hanging)
         changed.get(timeout=30)
     waiting, its = call(lambda _: None)
     pool.submit(waiting)
@@ -128,11 +128,11 @@ def test_a_closed_loop_of_the_caller_is_an_answer(pool: ProviderPool):
     loop.close()
     token = caller_loop.set(loop)
     try:
-        one, changed = call(later)
-        pool.submit(one)
+        running, changed = call(later)
+        pool.submit(running)
     finally:
         caller_loop.reset(token)
-    assert isinstance(ended(one, changed).error, RuntimeError)
+    assert isinstance(ended(running, changed).error, RuntimeError)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -154,24 +154,24 @@ def test_whatever_happens_the_threads_are_there_for_the_next(pool: ProviderPool,
     def user(number: int) -> None:
         mine = random.Random(number)
         for turn in range(10):
-            one, changed = call(mine.choice(kinds), owner=(number, turn))
-            pool.submit(one)
+            started, changed = call(mine.choice(kinds), owner=(number, turn))
+            pool.submit(started)
             if mine.random() < 0.5:
                 # Wait until something is known of it, so that it is given up in every state it can be in.
-                while one.deadline is None:
+                while started.deadline is None:
                     changed.get(timeout=30)
-            pool.give_up(one)
+            pool.give_up(started)
 
     users = [threading.Thread(target=user, args=(dice.randrange(1000),)) for _ in range(4)]
-    for one in users:
-        one.start()
-    for one in users:
-        one.join(60)
-        assert not one.is_alive()
+    for thread in users:
+        thread.start()
+    for thread in users:
+        thread.join(60)
+        assert not thread.is_alive()
     released.set()
     # All eight at once, none of which can end before the last has begun.
     meeting = threading.Barrier(MOST_THREADS)
     last = [call(lambda _: meeting.wait(30)) for _ in range(MOST_THREADS)]
-    for one, _ in last:
-        pool.submit(one)
-    assert sorted(ended(one, changed).result for one, changed in last) == list(range(MOST_THREADS))
+    for submitted, _ in last:
+        pool.submit(submitted)
+    assert sorted(ended(submitted, changed).result for submitted, changed in last) == list(range(MOST_THREADS))

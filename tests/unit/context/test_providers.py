@@ -15,7 +15,7 @@ BUILT_IN = ["time", "profile", "relationships", "facts", "plans", "flows", "docu
 
 
 def names(memory: Memory) -> list[str]:
-    return [one.name for one in memory.providers.list()]
+    return [provider.name for provider in memory.providers.list()]
 
 
 def nothing(request: ProviderRequest[Any]) -> None:
@@ -139,5 +139,5 @@ def test_no_view_ever_sees_a_name_twice(steps: list[tuple[Scope, str, bool]]):
     for tenant, agent, user, room in product(["default", "t"], [None, "a", "b"], [None, "a", "b"], [None, "a", "b"]):
         view = Scope(tenant=tenant, agent=agent, user=user, room=room)
         seen = registry.visible(view)
-        assert len({one.name for one in seen}) == len(seen)
-        assert all(one.scope is not None and one.scope.contains(view) for one in seen)
+        assert len({provider.name for provider in seen}) == len(seen)
+        assert all(provider.scope is not None and provider.scope.contains(view) for provider in seen)

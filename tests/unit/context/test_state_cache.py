@@ -77,10 +77,10 @@ class CacheMachine(RuleBasedStateMachine):
 
     @rule(key=st.integers(0, 6), size=st.integers(0, 120))
     def put(self, key: int, size: int):
-        one = held(self.now, size)
-        self.cache.put(key, one)
+        cached = held(self.now, size)
+        self.cache.put(key, cached)
         if size <= 100:
-            self.model = [*((k, h) for k, h in self.model if k != key), (key, one)]
+            self.model = [*((k, h) for k, h in self.model if k != key), (key, cached)]
             while len(self.model) > 4 or sum(h.state.bytes for _, h in self.model) > 100:
                 self.model.pop(0)
 
@@ -99,8 +99,8 @@ class CacheMachine(RuleBasedStateMachine):
         expected = next((h for k, h in self.model if k == key and self._young(h)), None)
         assert self.cache.get(key, self.now) is expected
 
-    def _young(self, one: CachedState) -> bool:
-        return timedelta() <= self.now - one.since < LIFE
+    def _young(self, cached: CachedState) -> bool:
+        return timedelta() <= self.now - cached.since < LIFE
 
     def _forget_old(self) -> None:
         self.model = [(k, h) for k, h in self.model if self._young(h)]
@@ -135,7 +135,7 @@ def counted(memory: Memory) -> list[str]:
 
 @pytest.mark.requirement("state.cache")
 def test_the_same_message_is_composed_once(memory: Memory, clock: ManualClock):
-    asked = counted(memory)
+    requests = counted(memory)
     chat = memory.scope(user="alice", room="r")
     message = chat.messages.get(chat.messages.add("user", "hello").id)
     first = chat.compose(message)
@@ -144,12 +144,12 @@ def test_the_same_message_is_composed_once(memory: Memory, clock: ManualClock):
     assert (first.cached, again.cached) == (False, True)
     assert again == first
     assert again.at == first.at
-    assert asked == ["hello"]
+    assert requests == ["hello"]
     chat.compose("hello")
     chat.compose("hello", exclude="time")
     chat.compose("hello", include=["counts"])
     memory.scope(user="alice").compose("hello")
-    assert len(asked) == 5
+    assert len(requests) == 5
     assert chat.compose("hello", include=["counts"]).cached
     assert not chat.compose("hello", fresh=True).cached
     clock.advance(300)

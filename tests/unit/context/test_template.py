@@ -49,8 +49,8 @@ def test_a_template_shapes_what_stands_in_the_fence(chat: Memory):
 
 
 def test_every_field_can_be_asked_for(chat: Memory):
-    asked = " ".join(f"{{{{ one.{name} }}}}" for name in FIELDS)
-    text = chat.context("Lisbon", max_tokens=800, template=f"{{% for one in passages %}}{asked}{{% endfor %}}").text
+    fields = " ".join(f"{{{{ one.{name} }}}}" for name in FIELDS)
+    text = chat.context("Lisbon", max_tokens=800, template=f"{{% for one in passages %}}{fields}{{% endfor %}}").text
     assert "ana: I live in Lisbon by the river." in text
     assert "Friday 1 May 2026 today" in text
 
@@ -134,11 +134,11 @@ def test_the_worst_that_passes_ends_soon(chat: Memory):
 ]), max_size=14).map("".join))  # fmt: skip
 def test_any_text_is_a_template_or_a_clear_error(source: str):
     try:
-        found = Template.of(source)
+        template = Template.of(source)
     except InvalidInput:
         return
     try:
-        found.render([], ManualClock()(), parts=(), query="query")
+        template.render([], ManualClock()(), parts=(), query="query")
     except InvalidInput as error:
         assert "the template failed" in str(error)  # noqa: PT017 - it may fail, and says so
 

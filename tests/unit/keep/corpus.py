@@ -59,13 +59,13 @@ def questions(count: int, seed: int = 4) -> list[str]:
 
 def remember(memory: Memory, count: int) -> None:
     """Tell it all, in three rooms, a part of it one by one."""
-    said = messages(count)
+    corpus = messages(count)
     for place, room in enumerate(("kitchen", "garden", "office")):
         view = memory.scope(user="user-1", agent="helper", room=room)
-        own = said[place::3]
+        own = corpus[place::3]
         view.add_many(own[: len(own) // 2])
-        for one in own[len(own) // 2 :]:
-            view.add(**one)
+        for message in own[len(own) // 2 :]:
+            view.add(**message)
 
 
 def change_keys_meanwhile(memory: Memory, count: int) -> None:

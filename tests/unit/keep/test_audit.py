@@ -51,11 +51,11 @@ def faults(path: Path) -> tuple[str, ...]:
 def test_an_altered_line_is_named(path: Path, file: Connection, change: str):
     assert faults(path) == ()
     file.execute(f"UPDATE audit SET {change} WHERE number = 4")
-    found = faults(path)
-    assert found[0].startswith("line 4 was altered")
+    reported = faults(path)
+    assert reported[0].startswith("line 4 was altered")
     # Whatever was done to one line, the others are not called altered; only the next one hangs on its hash.
-    assert len(found) <= 2
-    assert all(fault.startswith(("line 4 ", "line 5 ")) for fault in found)
+    assert len(reported) <= 2
+    assert all(fault.startswith(("line 4 ", "line 5 ")) for fault in reported)
 
 
 @pytest.mark.requirement("audit.trail")
@@ -71,7 +71,7 @@ def test_an_altered_line_with_a_hash_that_fits_breaks_the_next(path: Path, file:
 
 @pytest.mark.requirement("audit.trail")
 @pytest.mark.parametrize(
-    ("numbers", "said"),
+    ("numbers", "expected"),
     [
         ((1,), "line 1 is missing"),
         ((5,), "line 5 is missing"),
@@ -81,9 +81,9 @@ def test_an_altered_line_with_a_hash_that_fits_breaks_the_next(path: Path, file:
         (tuple(range(1, 11)), "lines 1 to 10 are missing: the trail was cut at its end"),
     ],
 )
-def test_removed_lines_are_named(path: Path, file: Connection, numbers: tuple[int, ...], said: str):
+def test_removed_lines_are_named(path: Path, file: Connection, numbers: tuple[int, ...], expected: str):
     file.execute("DELETE FROM audit WHERE number IN (SELECT value FROM json_each(?))", (json.dumps(numbers),))
-    assert faults(path) == (said,)
+    assert faults(path) == (expected,)
 
 
 def test_a_cut_that_takes_the_head_along_is_shown_by_a_head_kept_outside(path: Path, file: Connection):
@@ -180,7 +180,9 @@ def test_async_callers_act_in_their_own_names_at_once(tmp_path: Path):
             await asyncio.gather(*(work(f"actor{number}") for number in range(8)))
             entries = await memory.audit.list()
             assert len(entries) == 40
-            assert all(one.ids[0].startswith(f"{one.actor}-") and one.flags == (one.actor,) for one in entries)
+            assert all(
+                entry.ids[0].startswith(f"{entry.actor}-") and entry.flags == (entry.actor,) for entry in entries
+            )
             assert (await memory.audit.verify()).ok
 
     asyncio.run(run())

@@ -39,7 +39,7 @@ def test_everything_of_every_tenant_arrives(tmp_path: Path):
             open_file(tmp_path / "b.db", clock, "other") as other,
             open_file(tmp_path / "b.db", clock, "keys-only") as third,
         ):
-            assert [one.content for one in other.messages.history()] == ["I live in Lisbon."]
+            assert [message.content for message in other.messages.history()] == ["I live in Lisbon."]
             assert [job.state for job in other.jobs.list()] == ["waiting"]
             assert third.kv.get("a") == 1
         assert new.verify().ok

@@ -36,9 +36,9 @@ def live(memory: Memory) -> list[str]:
     with working.tool("post", {"to": SECRETS[1]}) as call:
         call.result = SECRETS[0]
     memory.search("Who plays the saxophone in Ljubljana?")
-    said = [one["text"] for one in messages(120)]
+    texts = [message["text"] for message in messages(120)]
     return [
-        *said,
+        *texts,
         *SECRETS,
         "Filomena",
         "telegram of Bernardo",
@@ -52,8 +52,8 @@ def live(memory: Memory) -> list[str]:
 
 def assert_hidden(content: bytes, secrets: list[str]) -> None:
     # Terms are indexed in lower case. Long ones are compressed: then no part of theirs may be found either.
-    forms = {one[:60] for one in secrets} | {one.lower()[:60] for one in secrets}
-    assert [one for one in sorted(forms) if one.encode() in content] == []
+    forms = {secret[:60] for secret in secrets} | {secret.lower()[:60] for secret in secrets}
+    assert [form for form in sorted(forms) if form.encode() in content] == []
 
 
 @pytest.mark.requirement("encrypt.content", "security.encrypt")
@@ -75,7 +75,7 @@ def test_the_same_can_be_read_without_encryption(tmp_path: Path):
     with Memory(tmp_path / "a.db", settings=FAST.but(compress_above=0)) as memory:
         secrets = live(memory)
         content = (tmp_path / "a.db").read_bytes() + (tmp_path / "a.db-wal").read_bytes()
-    missing = [one for one in secrets if one[:60].encode() not in content]
+    missing = [secret for secret in secrets if secret[:60].encode() not in content]
     assert missing == []
 
 
@@ -104,7 +104,7 @@ def test_a_backup_opens_with_the_key(tmp_path: Path):
 
 
 def state(memory: Memory) -> tuple[list[Record], Any, Any]:
-    return [one.record for one in memory._engine.store.dump(memory.bound)], memory.kv.keys(), memory.snapshots()  # pyright: ignore[reportPrivateUsage]
+    return [stored.record for stored in memory._engine.store.dump(memory.bound)], memory.kv.keys(), memory.snapshots()  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.fixture
@@ -180,5 +180,5 @@ def test_a_file_that_others_have_sealed_since_takes_nothing_readable(tmp_path: P
         with pytest.raises(KeyMismatch):
             plain.kv.set("animal", "elephant")
         sealed.add("tiger")
-        assert [one.text for one in sealed.list()] == ["tiger"]
+        assert [record.text for record in sealed.list()] == ["tiger"]
     assert b"elephant" not in file.read_bytes()

@@ -37,7 +37,7 @@ def path(tmp_path: Path) -> Path:
 def answers(memory: Memory) -> list[object]:
     return [
         *([hit.id for hit in memory.search(question)] for question in questions(15)),
-        [(one.id, one.text, one.data, one.metadata, one.source) for one in memory.list(limit=500)],
+        [(record.id, record.text, record.data, record.metadata, record.source) for record in memory.list(limit=500)],
         [memory.kv.get(key) for key in memory.kv.keys("*1*")],
         memory.count(metadata={"mood": "glad"}),
     ]
@@ -159,15 +159,15 @@ def test_a_tenant_whose_key_was_dropped_is_unreadable_at_once_and_for_ever(path:
         assert elsewhere.kv.get("key 1") == "value 1"
         assert memory.drop_key(tenant="default")
         assert not memory.drop_key(tenant="default")
-        for one in (memory, elsewhere, memory.scope(room="garden")):
+        for view in (memory, elsewhere, memory.scope(room="garden")):
             for use in (
-                lambda one=one: one.search("telescope"),
-                lambda one=one: one.list(),
-                lambda one=one: one.get("m1"),
-                lambda one=one: one.count(),
-                lambda one=one: one.kv.get("key 1"),
-                lambda one=one: one.add("more"),
-                lambda one=one: one.history("m1"),
+                lambda view=view: view.search("telescope"),
+                lambda view=view: view.list(),
+                lambda view=view: view.get("m1"),
+                lambda view=view: view.count(),
+                lambda view=view: view.kv.get("key 1"),
+                lambda view=view: view.add("more"),
+                lambda view=view: view.history("m1"),
             ):
                 with pytest.raises(KeyMismatch, match="dropped"):
                     use()

@@ -28,9 +28,9 @@ def histories(draw: st.DrawFn) -> list[PastVersion]:
 
 def at(versions: list[PastVersion], moment: int) -> int | None:
     """Return which version was current at a moment."""
-    for one in versions:
-        if one.recorded_at <= moment and (one.superseded_at is None or moment < one.superseded_at):
-            return one.number if one.expires_at is None or moment < one.expires_at else None
+    for version in versions:
+        if version.recorded_at <= moment and (version.superseded_at is None or moment < version.superseded_at):
+            return version.number if version.expires_at is None or moment < version.expires_at else None
     return None
 
 
@@ -40,9 +40,9 @@ def test_what_must_stay_stays(versions: list[PastVersion], snapshots: list[int],
     bounds = ThinningBounds(keep_from, keep_from if forget else None, sorted(snapshots), 0)
     plan = thin_record(versions, bounds)
     left = [
-        one._replace(superseded_at=plan.ends.get(one.number, one.superseded_at))
-        for one in versions
-        if one.number not in plan.gone
+        version._replace(superseded_at=plan.ends.get(version.number, version.superseded_at))
+        for version in versions
+        if version.number not in plan.gone
     ]
     for moment in snapshots:
         assert at(left, moment) == at(versions, moment)
@@ -54,17 +54,19 @@ def test_what_must_stay_stays(versions: list[PastVersion], snapshots: list[int],
         return
     assert left[0].number == versions[0].number
     assert left[-1] == versions[-1]
-    for one in left:
-        if one.superseded_at is None or one.superseded_at >= keep_from:
-            assert one in versions
-    moments = sorted({one.recorded_at for one in versions} | {one.superseded_at or 0 for one in versions})
+    for version in left:
+        if version.superseded_at is None or version.superseded_at >= keep_from:
+            assert version in versions
+    moments = sorted(
+        {version.recorded_at for version in versions} | {version.superseded_at or 0 for version in versions}
+    )
     for moment in moments:
         was, now = at(versions, moment), at(left, moment)
         # Never a version from later, never nothing where there was something, never something where there was nothing.
         assert (was is None) == (now is None)
         assert now is None or was is None or now <= was
-    days = {one.recorded_at // DAY: one.number for one in versions}
-    assert set(days.values()) <= {one.number for one in left}
+    days = {version.recorded_at // DAY: version.number for version in versions}
+    assert set(days.values()) <= {version.number for version in left}
     again = thin_record(left, bounds)
     assert again.gone == ()
 

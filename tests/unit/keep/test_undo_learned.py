@@ -36,8 +36,8 @@ def state(memory: Memory) -> State:
     """Everything that is known, without what only tells how it came to be."""
     learn(memory)
     return sorted(
-        (one.kind, one.text + str(one.data.get("status", "")) + str(one.data.get("count", "")))
-        for one in memory.list(limit=1000)
+        (record.kind, record.text + str(record.data.get("status", "")) + str(record.data.get("count", "")))
+        for record in memory.list(limit=1000)
     )
 
 
@@ -90,7 +90,7 @@ def test_a_fact_added_by_hand_is_taken_back_and_what_a_message_says_stays(memory
     memory.undo(added)
     state(memory)
     [fact] = memory.facts.list()
-    assert [source.id for source in fact.sources] == [one.id for one in memory.messages.history(1000)]
+    assert [source.id for source in fact.sources] == [message.id for message in memory.messages.history(1000)]
 
 
 def test_a_message_that_had_left_into_a_summary_leaves_again_and_stays_known(memory: Memory, clock: ManualClock):
@@ -101,7 +101,7 @@ def test_a_message_that_had_left_into_a_summary_leaves_again_and_stays_known(mem
     clock.advance(60)
     memory.summaries.compress(older_than="1ms")
     compressed = state(memory)
-    facts = [one for one in compressed if one[0] == "fact"]
+    facts = [row for row in compressed if row[0] == "fact"]
     assert facts
     memory.snapshot("compressed")
     clock.advance(60)
@@ -154,7 +154,7 @@ def step(
     memory: Memory, chosen: tuple[str, object, str], moments: list[datetime], taken: list[tuple[State, Receipt]]
 ) -> Receipt | None:
     name, what, text = chosen
-    there = {one.id for one in memory.messages.history(1000)}
+    there = {message.id for message in memory.messages.history(1000)}
     match name:
         case "add" if what not in there:
             return memory.messages.add("user", text, id=str(what))

@@ -35,9 +35,9 @@ def source() -> Source:
 def test_values_are_read_through_and_a_write_forgets_the_copy(memory: Memory, source: Source, clock: ManualClock):
     configs = memory.kv.cached("config", source.load, save=source.save, ttl="10m")
     for _ in range(3):
-        found = configs.get("helper")
-        assert found == {"model": "small"}
-        found["model"] = "changed"  # a copy
+        config = configs.get("helper")
+        assert config == {"model": "small"}
+        config["model"] = "changed"  # a copy
     assert source.asked == 1
     configs.set("helper", {"model": "large"})
     assert configs.get("helper") == {"model": "large"}
@@ -59,13 +59,13 @@ def test_values_are_read_through_and_a_write_forgets_the_copy(memory: Memory, so
 @pytest.mark.requirement("kv.session-config-cache")
 def test_processes_share_one_copy(tmp_path: Path, source: Source):
     path = tmp_path / "m.db"
-    with Memory(path, embedder=None) as one, Memory(path, embedder=None) as two:
-        here = one.kv.cached("config", source.load, save=source.save)
+    with Memory(path, embedder=None) as first, Memory(path, embedder=None) as two:
+        cached = first.kv.cached("config", source.load, save=source.save)
         there = two.kv.cached("config", source.load, save=source.save)
-        assert here.get("helper") == there.get("helper")
+        assert cached.get("helper") == there.get("helper")
         assert source.asked == 1
         there.set("helper", 2)
-        assert here.get("helper") == 2
+        assert cached.get("helper") == 2
         assert two.scope(user="ana").kv.cached("config", source.load).get("helper") == 2
         assert source.asked == 3
 

@@ -155,10 +155,10 @@ def test_values_that_do_not_fit(memory: Memory):
         ("status", "lost", "'open' or 'resolved'"), ("tags", "late", "list"), ("tags", [1], "0: Input should be a valid"),
         ("customer", {"vip": True}, "id: Field required"), ("opened", "yesterday", "datetime"),
     ]  # fmt: skip
-    for name, value, told in wrong:
-        with pytest.raises(InvalidInput, match=told):
+    for name, value, message in wrong:
+        with pytest.raises(InvalidInput, match=message):
             setattr(case, name, value)
-        with pytest.raises(InvalidInput, match=told):
+        with pytest.raises(InvalidInput, match=message):
             case.context.set(name, value)
     with pytest.raises(InvalidInput, match="less than or equal"):
         case.change("level", lambda level: level + 9)
@@ -226,5 +226,5 @@ def test_changes_by_many_processes_are_all_there(tmp_path: Path):
 
 def test_those_without_fields_do_not_wait_for_the_checker():
     code = "import sys, rememo; m = rememo.Memory(':memory:', embedder=None); m.working.think('a'); print('pydantic' in sys.modules)"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout == "False\n"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert output.stdout == "False\n"

@@ -25,7 +25,7 @@ def memory(tmp_path: Path, clock: ManualClock) -> Iterator[Memory]:
         yield memory
 
 
-def told(state: State) -> str:
+def flow_text(state: State) -> str:
     assert state.failures == ()
     return state.text
 
@@ -34,23 +34,23 @@ def told(state: State) -> str:
 def test_a_state_tells_where_the_user_stands(memory: Memory):
     chat = memory.scope(user="alice", agent="helper", room="r")
     flow = memory.flow("agent_creation", steps=STEPS)
-    assert "under way" not in told(chat.compose("hello"))
+    assert "under way" not in flow_text(chat.compose("hello"))
     flow.start("bob")
     flow.start("alice", data={"name": {"first": "Rex\n- bob: step check"}})
     flow.advance("alice")
     state = chat.compose("hello")
     line = '- agent_creation: step voice, 2 of 3; so far: {"name":{"first":"Rex\\n- bob: step check"}}'
-    assert line in told(state)
+    assert line in flow_text(state)
     assert state.values["flows"].startswith("Recalled from memory")
     (data,) = state.data["flows"]
     assert (data["name"], data["step"], data["place"], data["of"], data["paused"]) == (
         "agent_creation", "voice", 2, 3, False
     )  # fmt: skip
     flow.pause("alice")
-    assert "step voice, 2 of 3, paused;" in told(chat.compose("hello"))
+    assert "step voice, 2 of 3, paused;" in flow_text(chat.compose("hello"))
     group = memory.scope(agent="helper", room="group")
-    assert "under way" not in told(group.compose("hello"))
-    assert "agent_creation" in told(group.compose("hello", user="alice"))
+    assert "under way" not in flow_text(group.compose("hello"))
+    assert "agent_creation" in flow_text(group.compose("hello", user="alice"))
 
 
 def test_flows_of_the_agent_and_the_room_are_told_and_those_of_others_are_not(memory: Memory):
@@ -62,7 +62,7 @@ def test_flows_of_the_agent_and_the_room_are_told_and_those_of_others_are_not(me
         memory.scope(**labels).flow(name, steps=STEPS).start("alice")
     memory.scope(tenant="other").flow("other tenant", steps=STEPS).start("alice")
     state = memory.scope(user="alice", agent="helper", room="r").compose("hello")
-    assert [one["name"] for one in state.data["flows"]] == ["all", "agents", "rooms", "both"]
+    assert [flow["name"] for flow in state.data["flows"]] == ["all", "agents", "rooms", "both"]
 
 
 @pytest.mark.requirement("state.cache")
@@ -95,7 +95,7 @@ def test_a_step_that_is_not_declared_any_more_and_a_view_of_the_past(memory: Mem
     chat = memory.scope(user="alice")
     memory.flow("f", steps=STEPS).start("alice")
     memory.flow("f", steps=["something", "else"])
-    assert "- f: step name\n" in told(chat.compose("hello")) + "\n"
+    assert "- f: step name\n" in flow_text(chat.compose("hello")) + "\n"
     assert chat.compose("hello").data["flows"][0]["place"] is None
     past = chat.as_of(clock()).compose("hello")
-    assert {"flows", "profile"} == {one.name for one in past.left_out if one.reason == "no past"}
+    assert {"flows", "profile"} == {provider.name for provider in past.left_out if provider.reason == "no past"}

@@ -411,7 +411,7 @@ def test_the_async_twin(tmp_path: Path):
             with pytest.raises(RuntimeError, match="no"):
                 async with flow.run("ana"):
                     raise RuntimeError("no")
-            assert [one.paused for one in await flow.active(paused=True)] == [True]
+            assert [state.paused for state in await flow.active(paused=True)] == [True]
 
             async def hang() -> None:
                 async with flow.run("bo", on_error="clear"):

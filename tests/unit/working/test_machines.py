@@ -139,11 +139,11 @@ class FlowMachine(RuleBasedStateMachine):
     def every_state_is_as_the_models_say(self) -> None:
         if not hasattr(self, "memory"):
             return
-        found = {
+        states = {
             state.user: (state.step, state.data, state.paused, state.expires_at)
             for state in self.flow.active(paused=True)
         }
-        assert found == {
+        assert states == {
             user: (STEPS[model.place], model.data, model.paused, model.ends)
             for user, model in self.models.items()
             if model.ends > self.clock()
@@ -212,7 +212,7 @@ class TypedMachine(RuleBasedStateMachine):
         box = self.memory.typed("box", [0], type=list[int])
         assert self.box.get() == box.get() == self.now
         assert self.box.version == (len(self.versions) if self.stack else 0)
-        assert [one.value for one in box.history()] == self.versions
+        assert [version.value for version in box.history()] == self.versions
         for moment, value in self.past:
             assert box.get(known_at=moment) == value
 

@@ -46,10 +46,10 @@ def test_the_newest_stay_with_what_matters(memory: Memory):
     before = working.export()
     pruned = working.prune(max_messages=6, max_actions=2, max_thoughts=3)
     # Six may stay: the rules, the pinned one, the last pair with its question; one more pair would be too much.
-    assert [one.id for one in working.messages.history(100)] == ["rules", "pinned", "q5", "c5", "r5"]
+    assert [message.id for message in working.messages.history(100)] == ["rules", "pinned", "q5", "c5", "r5"]
     assert pruned.messages[:3] == ("q0", "c0", "r0")
-    assert [one.id for one in working.actions.list()] == ["a0", "a4"]
-    assert [one.id for one in working.thoughts.list()] == ["t2", "t3", "t4"]
+    assert [action.id for action in working.actions.list()] == ["a0", "a4"]
+    assert [thought.id for thought in working.thoughts.list()] == ["t2", "t3", "t4"]
     assert (pruned.actions, pruned.thoughts) == (("a1", "a2", "a3"), ("t0", "t1"))
     assert pruned.count == len(pruned.receipt.ids) == 15 + 3 + 2
     memory.undo(pruned.receipt)
@@ -86,32 +86,32 @@ def test_a_limit_is_kept_by_every_way_to_write(memory: Memory, clock: ManualCloc
     for number in range(6):
         room.actions.add("old", id=f"old{number}")
     room.working.limit(max_actions=2)
-    assert [one.id for one in room.actions.list()] == ["pinned", "old5"], "at once"
+    assert [action.id for action in room.actions.list()] == ["pinned", "old5"], "at once"
     clock.advance()
     with room.working.tool("search"):
         pass
-    assert [one.tool for one in room.actions.list()] == ["old", "search"]
+    assert [action.tool for action in room.actions.list()] == ["old", "search"]
     room.actions.add("by the collection")
-    assert [one.tool for one in room.actions.list()] == ["old", "by the collection"]
+    assert [action.tool for action in room.actions.list()] == ["old", "by the collection"]
     room.working.actions.add("by the workbench")
-    assert [one.tool for one in room.actions.list()] == ["old", "by the workbench"]
+    assert [action.tool for action in room.actions.list()] == ["old", "by the workbench"]
     with room.batch() as batch:
         for _ in range(3):
             batch.actions.add("in a batch")
     room.actions.add("the next")
-    assert [one.tool for one in room.actions.list()] == ["old", "the next"]
+    assert [action.tool for action in room.actions.list()] == ["old", "the next"]
     for number in range(300):
         room.thoughts.add("THINK", f"thought {number}")
     assert len(room.thoughts.list(limit=1_000)) == 300, "what was not limited is not touched"
     room.working.limit(max_thoughts=2, max_messages=3)
     room.working.think("the last")
-    assert [one.record.text for one in room.thoughts.list()] == ["thought 299", "the last"]
+    assert [thought.record.text for thought in room.thoughts.list()] == ["thought 299", "the last"]
     room.messages.add("system", "Be brief.")
     for number in range(4):
         room.messages.add("user", f"question {number}")
         room.messages.add("assistant", "", tool_calls=[{"id": f"c{number}"}])
         room.messages.add("tool", "result", tool_call_id=f"c{number}")
-    assert [one.role for one in room.messages.history()] == ["system", "assistant", "tool"]
+    assert [message.role for message in room.messages.history()] == ["system", "assistant", "tool"]
     assert memory.scope(room="other").actions.add("elsewhere").outcome == "added"
 
 
@@ -142,11 +142,11 @@ def test_limits_that_cannot_be_meant(memory: Memory):
     working = memory.working
     for wrong in (0, -1, True, 2.5, "10", 10**12):
         for name in ("max_messages", "max_actions", "max_thoughts"):
-            told: dict[str, Any] = {name: wrong}
+            given: dict[str, Any] = {name: wrong}
             with pytest.raises(InvalidInput, match=name):
-                working.prune(**told)
+                working.prune(**given)
             with pytest.raises(InvalidInput, match=name):
-                working.limit(**told)
+                working.limit(**given)
     with pytest.raises(InvalidInput, match="nothing to change"):
         working.limit()
     assert working.limits() == WorkingLimits()
@@ -168,7 +168,7 @@ def test_what_was_learned_stays_when_a_message_leaves():
         chat.working.clear()
         assert chat.sessions.load("s").jobs == ()
         assert not [job for job in memory.jobs.list() if job.state != "done"]
-        assert [one.object for one in chat.facts.list(predicate="lives in")] == ["Lisbon"]
+        assert [fact.object for fact in chat.facts.list(predicate="lives in")] == ["Lisbon"]
 
 
 def test_pruning_while_others_write(tmp_path: Path):
@@ -185,13 +185,13 @@ def test_pruning_while_others_write(tmp_path: Path):
         left: list[str] = []
         with ThreadPoolExecutor(3) as threads:
             running = [threads.submit(write, writer) for writer in range(3)]
-            while not all(one.done() for one in running):
+            while not all(future.done() for future in running):
                 left += memory.working.prune(max_messages=6, max_thoughts=4).messages
-                turns = [one.record.data for one in memory.messages.history(1_000)]
+                turns = [message.record.data for message in memory.messages.history(1_000)]
                 calls = [id for data in turns for id in call_ids(data)]
                 assert calls == [data["tool_call_id"] for data in turns if "tool_call_id" in data]
-            for one in running:
-                one.result()
+            for future in running:
+                future.result()
         left += memory.working.prune(max_messages=6, max_thoughts=4).messages
         assert len(left) == len(set(left)) == 3 * 40 * 2 - 6
         assert len(memory.thoughts.list()) == 4
@@ -230,18 +230,18 @@ def test_whatever_the_turns_are(turns: list[tuple[dict[str, Any], bool]], most: 
     # Nobody's call is answered by another's result because of what left.
     for record in left:
         answered = record.data.get("tool_call_id")
-        calls = [one for one in left if answered in call_ids(one.data) and int(one.id) < int(record.id)]
-        called = [one for one in records if answered in call_ids(one.data) and int(one.id) < int(record.id)]
+        calls = [caller for caller in left if answered in call_ids(caller.data) and int(caller.id) < int(record.id)]
+        called = [caller for caller in records if answered in call_ids(caller.data) and int(caller.id) < int(record.id)]
         assert bool(calls) == bool(called)
     # Nothing leaves without need, and what could leave does.
     free = [
         unit
-        for unit in sorted(grouped, key=lambda one: one[-1])[:-1]
+        for unit in sorted(grouped, key=lambda unit: unit[-1])[:-1]
         if not any(records[place].pinned or records[place].data["role"] == "system" for place in unit)
     ]
     assert len(left) <= most or all(str(place) in gone for unit in free for place in unit)
     if leaving:
-        last = max((unit for unit in free if str(unit[0]) in gone), key=lambda one: one[-1])
+        last = max((unit for unit in free if str(unit[0]) in gone), key=lambda unit: unit[-1])
         assert len(left) + len(last) > most
 
 

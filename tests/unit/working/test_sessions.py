@@ -48,13 +48,13 @@ def test_saved_loaded_listed_and_deleted(memory: Memory, clock: ManualClock):
     chat.working.messages.add("user", "on Tuesday")
     chat.working.context.set("mood", "tired")
     chat.sessions.save("Tuesday")
-    assert [one.name for one in chat.sessions.list()] == ["Monday, 5 pm", "Tuesday"]
+    assert [session.name for session in chat.sessions.list()] == ["Monday, 5 pm", "Tuesday"]
     assert chat.sessions.list()[0] == monday
     receipt = chat.sessions.load("Monday, 5 pm")
     assert chat.working.export() == was
     assert chat.working.context.all() == {"mood": "glad"}
     memory.undo(receipt)
-    assert [one.content for one in chat.messages.history()] == ["on Tuesday"]
+    assert [message.content for message in chat.messages.history()] == ["on Tuesday"]
     # Its own content, for a file or another memory.
     with Memory(":memory:", embedder=None) as other:
         other.working.import_(chat.sessions.get("Monday, 5 pm"))
@@ -65,7 +65,7 @@ def test_saved_loaded_listed_and_deleted(memory: Memory, clock: ManualClock):
     assert memory.sessions.list() == memory.scope(user="bob", room="chat").sessions.list() == []
     assert chat.sessions.delete("Monday, 5 pm")
     assert not chat.sessions.delete("Monday, 5 pm")
-    assert [one.name for one in chat.sessions.list()] == ["Tuesday"]
+    assert [session.name for session in chat.sessions.list()] == ["Tuesday"]
 
 
 def test_a_session_outlives_the_process_and_goes_into_an_export(tmp_path: Path):
@@ -96,7 +96,7 @@ def test_sessions_that_are_not_there(memory: Memory):
         memory.sessions.save("there")
     with pytest.raises(AlreadyExists, match="'There'"), memory.sessions.run("THERE"):
         pytest.fail("it must not begin")
-    assert [one.name for one in memory.sessions.list()] == ["There"]
+    assert [session.name for session in memory.sessions.list()] == ["There"]
     assert memory.working.context.all() == {"a": 1}
     past = memory.as_of(memory.snapshot("s"))
     with pytest.raises(ReadOnly):
@@ -134,12 +134,12 @@ def test_a_run_goes_on_where_it_ended(memory: Memory):
         working.messages.add("user", "one")
     chat.working.messages.add("user", "said outside")
     with pytest.raises(KeyError), chat.sessions.run("work") as working:  # noqa: PT012 - the block is what is tested
-        assert [one.content for one in working.messages.history()] == ["one"]
+        assert [message.content for message in working.messages.history()] == ["one"]
         working.messages.add("user", "two")
         raise KeyError
     chat.working.clear()
     with chat.sessions.run("work") as working:
-        assert [one.content for one in working.messages.history()] == ["one", "two"]
+        assert [message.content for message in working.messages.history()] == ["one", "two"]
     lost = Memory(":memory:", embedder=None)
     with pytest.raises(KeyError) as caught, lost.sessions.run("work"):  # noqa: PT012 - the block is what is tested
         lost.close()
@@ -154,14 +154,14 @@ def test_nothing_stays_of_a_session_that_is_cleared(tmp_path: Path):
         chat.messages.add("user", "an old message", learn=False)
         moment, before, stats = memory.snapshot("before"), chat.working.export(), memory.stats().kinds
         with chat.sessions.run("secret", clear=True) as working:
-            said = working.messages.add("user", "My name is Zerubbabel. I live in Lisbon.").wait()
+            receipt = working.messages.add("user", "My name is Zerubbabel. I live in Lisbon.").wait()
             with working.tool("bank", {"pin": "Zerubbabel"}) as call:
                 call.result = "Zerubbabel"
             working.think("Zerubbabel")
             working.todos.add("Zerubbabel")
             working.context.set("Zerubbabel", 1)
             assert (working.stats().messages.count, working.bound) == (1, chat.bound)
-            assert working.messages.get(said.id).content.endswith("Lisbon.")
+            assert working.messages.get(receipt.id).content.endswith("Lisbon.")
             # Nobody else sees it meanwhile.
             assert not memory.search("Zerubbabel")
         with pytest.raises(ValueError, match="stop"), chat.sessions.run("secret", clear=True) as other:  # noqa: PT012 - the block is what is tested
@@ -180,7 +180,7 @@ def test_nothing_stays_of_a_session_that_is_cleared(tmp_path: Path):
             [],
         )
         with pytest.raises(NotFound):
-            memory.history(said.id)
+            memory.history(receipt.id)
         assert _files_without(tmp_path, b"Zerubbabel")
         with pytest.raises(InvalidInput, match="clear"), chat.sessions.run("x", clear="yes"):  # pyright: ignore[reportArgumentType] - meant
             pytest.fail("it must not begin")
@@ -213,7 +213,7 @@ def test_not_even_a_killed_process_leaves_anything_of_it(tmp_path: Path):
         process.kill()
     assert _files_without(tmp_path, b"Zerubbabel")
     with Memory(tmp_path / "a.db", embedder=None) as memory:
-        assert [one.content for one in memory.messages.history()] == ["known to all"]
+        assert [message.content for message in memory.messages.history()] == ["known to all"]
 
 
 WRONG: list[Any] = [

@@ -32,8 +32,8 @@ def memory(clock: ManualClock) -> Iterator[Memory]:
 def filled(memory: Memory) -> dict[str, Any]:
     working = memory.working
     working.messages.add("system", "Be brief.", pinned=True)
-    asked = working.messages.add("user", "Where is Miso?", name="Ana", metadata={"n": 1}, at=START - timedelta(1)).id
-    working.messages.add("assistant", "", tool_calls=[{"id": "c1", "name": "find"}], reply_to=asked)
+    question = working.messages.add("user", "Where is Miso?", name="Ana", metadata={"n": 1}, at=START - timedelta(1)).id
+    working.messages.add("assistant", "", tool_calls=[{"id": "c1", "name": "find"}], reply_to=question)
     working.messages.add("tool", "on the sofa", tool_call_id="c1", importance=0.5, source="house", trust=0.5)
     with working.tool("find", {"who": "Miso"}) as call:
         call.result = ["sofa"]
@@ -63,14 +63,16 @@ def test_it_arrives_as_it_left(memory: Memory, clock: ManualClock):
         assert there.working.export() == exported
         assert there.working.stats() == room.working.stats()
         assert there.messages.limits() == room.messages.limits()
-        assert [one.at for one in there.messages.history()] == [one.at for one in room.messages.history()]
-        assert [one.depth for one in there.working.todos.list()] == [0, 1]
+        assert [message.at for message in there.messages.history()] == [
+            message.at for message in room.messages.history()
+        ]
+        assert [todo.depth for todo in there.working.todos.list()] == [0, 1]
         assert there.search("sofa", kind="message")
         assert there.count(kind="note") == 1
         # Again changes nothing; taking it back brings the old bench back.
         assert there.working.import_(exported).ids == ()
         other.undo(receipt)
-        assert [one.content for one in there.messages.history()] == ["something else"]
+        assert [message.content for message in there.messages.history()] == ["something else"]
         assert there.working.context.all() == {"old": 1}
 
 
@@ -79,7 +81,7 @@ def test_labels_within_the_view_go_along(memory: Memory):
         memory.scope(room="r", user=user).messages.add("user", f"I am {user}.")
         memory.scope(room="r", user=user).working.context.set("who", user)
     exported = memory.scope(room="r").working.export()
-    assert [one["labels"] for one in exported["messages"]] == [{"user": "ana"}, {"user": "bob"}]
+    assert [message["labels"] for message in exported["messages"]] == [{"user": "ana"}, {"user": "bob"}]
     with Memory(":memory:", embedder=None) as other:
         other.scope(room="s").working.import_(exported)
         assert other.scope(room="s").working.export() == exported
@@ -96,10 +98,12 @@ def test_another_scope_of_the_same_memory_gets_copies(memory: Memory):
     second.working.import_(exported)
     assert first.working.export() == exported
     copied = second.working.export()
-    assert {one["id"] for one in copied["messages"]}.isdisjoint(one["id"] for one in exported["messages"])
-    assert [one["text"] for one in copied["messages"]] == [one["text"] for one in exported["messages"]]
+    assert {message["id"] for message in copied["messages"]}.isdisjoint(
+        message["id"] for message in exported["messages"]
+    )
+    assert [message["text"] for message in copied["messages"]] == [message["text"] for message in exported["messages"]]
     assert copied["messages"][2]["data"]["reply_to"] == copied["messages"][0]["id"]
-    assert [one.depth for one in second.working.todos.list()] == [0, 1]
+    assert [todo.depth for todo in second.working.todos.list()] == [0, 1]
     assert second.working.import_(exported).ids == ()
     # Copies that were deleted are taken up again, not copied once more.
     second.working.clear()
@@ -114,20 +118,20 @@ def test_what_has_expired_on_the_way_stays_gone(memory: Memory, clock: ManualClo
     clock.advance(61)
     with Memory(":memory:", embedder=None, clock=clock) as other:
         other.working.import_(exported)
-        assert [one.content for one in other.messages.history()] == ["stays"]
+        assert [message.content for message in other.messages.history()] == ["stays"]
 
 
 def test_other_words_bring_what_was_learned_in_line(clock: ManualClock):
     with Memory(":memory:", embedder=None, clock=clock) as memory:
         chat = memory.scope(user="alice", room="r")
-        said = chat.messages.add("user", "I live in Lisbon.").wait()
+        receipt = chat.messages.add("user", "I live in Lisbon.").wait()
         exported = chat.working.export()
         clock.advance()
-        chat.update(said.id, text="I live in Porto.").wait()
-        assert [one.object for one in chat.facts.list(predicate="lives in")] == ["Porto"]
+        chat.update(receipt.id, text="I live in Porto.").wait()
+        assert [fact.object for fact in chat.facts.list(predicate="lives in")] == ["Porto"]
         clock.advance()
         chat.working.import_(exported).wait()
-        assert [one.object for one in chat.facts.list(predicate="lives in")] == ["Lisbon"]
+        assert [fact.object for fact in chat.facts.list(predicate="lives in")] == ["Lisbon"]
 
 
 def _without(*path: Any) -> Callable[[dict[str, Any]], None]:
@@ -194,9 +198,9 @@ DAMAGES: list[tuple[Callable[[dict[str, Any]], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("damage", "told"), DAMAGES)
+@pytest.mark.parametrize(("damage", "message"), DAMAGES)
 def test_what_is_damaged_foreign_or_newer_changes_nothing(
-    memory: Memory, damage: Callable[[dict[str, Any]], None], told: str
+    memory: Memory, damage: Callable[[dict[str, Any]], None], message: str
 ):
     room = memory.scope(room="r")
     exported = filled(room)
@@ -204,16 +208,16 @@ def test_what_is_damaged_foreign_or_newer_changes_nothing(
     before = room.working.export()
     wrong = copy.deepcopy(exported)
     damage(wrong)
-    with pytest.raises(InvalidInput, match=told):
+    with pytest.raises(InvalidInput, match=message):
         room.working.import_(wrong)
     assert room.working.export() == before
 
 
 def test_what_is_no_export_at_all(memory: Memory):
     wrong: list[Any] = [None, 3, "rememo-working", [], {}, b"{}"]
-    for one in wrong:
+    for value in wrong:
         with pytest.raises(InvalidInput, match="not the export of a workbench"):
-            memory.working.import_(one)
+            memory.working.import_(value)
     exported = filled(memory)
     with pytest.raises(ReadOnly):
         memory.as_of(memory.snapshot("s")).working.import_(exported)

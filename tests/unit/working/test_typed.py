@@ -128,17 +128,17 @@ def test_a_value_of_any_type_comes_back_equal(tmp_path: Path, kind: Any, default
         box.set(value)
         assert same(box.get(), value)
     with Memory(path, embedder=None) as memory:
-        found = memory.typed("box", default, type=kind).get()
-        assert same(found, value)
-        assert type(found) is type(value)
+        stored = memory.typed("box", default, type=kind).get()
+        assert same(stored, value)
+        assert type(stored) is type(value)
 
 
-def same(one: Any, other: Any) -> bool:
-    if isinstance(one, Odd):
-        return one.number == other.number
-    if isinstance(one, Strict):  # each has a lock of its own
-        return bool(one.model_dump() == other.model_dump())
-    return bool(one == other)
+def same(first: Any, other: Any) -> bool:
+    if isinstance(first, Odd):
+        return first.number == other.number
+    if isinstance(first, Strict):  # each has a lock of its own
+        return bool(first.model_dump() == other.model_dump())
+    return bool(first == other)
 
 
 @pytest.mark.requirement("typed.generic")
@@ -227,7 +227,7 @@ def test_a_stored_value_that_fits_no_more_names_the_way_out(memory: Memory):
     assert moved.version == 1  # reading writes nothing
     assert moved.update(lambda held: held.model_copy(update={"city": "Faro"})).city == "Faro"
     assert box.get().city == "Faro"
-    assert [one.value.city for one in moved.history()] == ["Lisbon", "Faro"]
+    assert [version.value.city for version in moved.history()] == ["Lisbon", "Faro"]
     with pytest.raises(TypeMismatch):
         box.undo()
     assert moved.version == 2
@@ -331,8 +331,8 @@ def test_what_is_read_is_a_copy(memory: Memory):
 @pytest.mark.requirement("typed.thread-safe")
 def test_nothing_comes_between_two_updates(tmp_path: Path):
     path, settings = tmp_path / "m.db", Settings(durability="fast")
-    with Memory(path, embedder=None, settings=settings) as one, Memory(path, embedder=None, settings=settings) as two:
-        shared = one.typed("counter", 0)
+    with Memory(path, embedder=None, settings=settings) as first, Memory(path, embedder=None, settings=settings) as two:
+        shared = first.typed("counter", 0)
 
         def count(box: Typed[int]) -> None:
             for _ in range(40):
@@ -412,7 +412,7 @@ def test_versions_views_of_the_past_and_undo(memory: Memory, clock: ManualClock)
         assert receipt.recorded_at is not None
         times.append(receipt.recorded_at)
         clock.advance(60)
-    assert [(one.record.version, one.value) for one in box.history()] == [(1, 1), (2, 2), (3, 3)]
+    assert [(version.record.version, version.value) for version in box.history()] == [(1, 1), (2, 2), (3, 3)]
     assert [box.get(known_at=time) for time in times] == [1, 2, 3]
     past = memory.as_of(times[1]).typed("n", 0)
     assert (past.get(), past.version, len(past.history())) == (2, 2, 2)
@@ -445,9 +445,9 @@ def test_export_and_import_carry_values(memory: Memory, tmp_path: Path):
     memory.export(tmp_path / "export.jsonl")
     with Memory(":memory:", embedder=None, tenant="other") as other:
         other.import_(tmp_path / "export.jsonl")
-        found = other.scope(user="ana").typed("s", Session())
-        assert [one.value.tags for one in found.history()] == [{"a"}, {"b"}]
-        assert found.undo().tags == {"a"}
+        typed = other.scope(user="ana").typed("s", Session())
+        assert [version.value.tags for version in typed.history()] == [{"a"}, {"b"}]
+        assert typed.undo().tags == {"a"}
         assert other.verify().faults == ()
 
 
@@ -469,7 +469,7 @@ def test_hooks_are_told_of_the_new_value(memory: Memory):
     seen: list[int] = []
 
     @box.on_change
-    def told(value: int) -> None:
+    def notify(value: int) -> None:
         seen.append(value)
 
     box.set(1)
@@ -478,7 +478,7 @@ def test_hooks_are_told_of_the_new_value(memory: Memory):
     box.undo()
     box.clear()
     assert seen == [1, 2, 1, 0]
-    memory.typed("n", 0).off_change(told)
+    memory.typed("n", 0).off_change(notify)
     box.set(5)
     assert len(seen) == 4
 

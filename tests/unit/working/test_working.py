@@ -31,9 +31,9 @@ def test_messages_are_added_listed_and_asked_for_by_role(memory: Memory):
     working = memory.scope(room="r").working
     working.messages.add("system", "Be brief.")
     working.messages.add_pair("Hello?", "Hello!")
-    assert [one.content for one in working.messages.history()] == ["Be brief.", "Hello?", "Hello!"]
-    assert [one.content for one in working.messages.history(roles="assistant")] == ["Hello!"]
-    assert [one.role for one in working.messages.history(roles=["system", "user"])] == ["system", "user"]
+    assert [message.content for message in working.messages.history()] == ["Be brief.", "Hello?", "Hello!"]
+    assert [message.content for message in working.messages.history(roles="assistant")] == ["Hello!"]
+    assert [message.role for message in working.messages.history(roles=["system", "user"])] == ["system", "user"]
     # It is a face of the memory, not a store beside it.
     assert memory.search("hello")[0].record.scope.room == "r"
     assert memory.scope(room="r").messages.latest()[0].content == "Hello!"
@@ -49,15 +49,15 @@ def test_a_tool_is_recorded_with_time_and_outcome(memory: Memory, clock: ManualC
         _ = 1 / 0
     with working.tool("search") as refused:
         refused.fail("no such index")
-    found, divided, failed = working.actions.list()
-    assert (found.tool, found.parameters, found.result, found.success) == (
+    ok, divided, failed = working.actions.list()
+    assert (ok.tool, ok.parameters, ok.result, ok.success) == (
         "search", {"query": "cats"}, {"hits": ["Miso"]}, True,
     )  # fmt: skip
-    assert (found.at, found.error, found.record.metadata) == (begun, None, {"turn": 3})
+    assert (ok.at, ok.error, ok.record.metadata) == (begun, None, {"turn": 3})
     assert call.receipt is not None
-    assert (found.id, found.duration) == (call.receipt.id, call.duration)
-    assert found.duration is not None
-    assert found.duration >= 0
+    assert (ok.id, ok.duration) == (call.receipt.id, call.duration)
+    assert ok.duration is not None
+    assert ok.duration >= 0
     assert (divided.success, divided.error, divided.parameters) == (
         False,
         "ZeroDivisionError: division by zero",
@@ -77,7 +77,7 @@ def test_tools_inside_tools_and_side_by_side(memory: Memory, clock: ManualClock)
         outer.result = 2
         raise KeyError("late")
     # By when they began, though the inner one ended first; what was known by then is kept.
-    assert [(one.tool, one.success, one.result) for one in working.actions.list()] == [
+    assert [(action.tool, action.success, action.result) for action in working.actions.list()] == [
         ("outer", False, 2),
         ("inner", True, 1),
     ]
@@ -90,7 +90,11 @@ def test_tools_inside_tools_and_side_by_side(memory: Memory, clock: ManualClock)
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(use, range(8)))
-    used = {one.tool: (one.parameters, one.result) for one in working.actions.list() if one.tool.startswith("tool-")}
+    used = {
+        action.tool: (action.parameters, action.result)
+        for action in working.actions.list()
+        if action.tool.startswith("tool-")
+    }
     assert used == {f"tool-{number}": ({"number": number}, number) for number in range(8)}
 
 
@@ -100,8 +104,8 @@ def test_what_a_tool_cannot_be_given(memory: Memory):
     wrong: list[tuple[Any, Any, str]] = [
         ("", {}, "tool"), (3, {}, "tool"), ("t", ["a"], "mapping"), ("t", {"a": {1}}, "JSON"), ("t", {1: 2}, "keys"),
     ]  # fmt: skip
-    for name, parameters, told in wrong:
-        with pytest.raises(InvalidInput, match=told), working.tool(name, parameters):
+    for name, parameters, message in wrong:
+        with pytest.raises(InvalidInput, match=message), working.tool(name, parameters):
             ran.append("the tool must not run when its call cannot be recorded")
     assert not ran
     assert not working.actions.list()
@@ -112,7 +116,7 @@ def test_what_a_tool_cannot_be_given(memory: Memory):
         call.result = "x" * 1_048_000
     with pytest.raises(InvalidInput, match="reason"), working.tool("t") as call:
         call.fail("")
-    assert [one.success for one in working.actions.list()] == [False] * 3
+    assert [action.success for action in working.actions.list()] == [False] * 3
     with pytest.raises(ReadOnly), memory.as_of(memory.snapshot("s")).working.tool("t"):
         ran.append("never")
     assert not ran
@@ -124,7 +128,7 @@ class _Odd(Exception):
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (ValueError("a\x00b\ud800"), "ValueError: a�b?"),
         (_Odd(), "_Odd"),
@@ -132,10 +136,10 @@ class _Odd(Exception):
         (ValueError("x" * 5_000), "ValueError: " + "x" * 987 + "…"),
     ],
 )
-def test_any_exception_can_be_recorded(memory: Memory, error: BaseException, told: str):
+def test_any_exception_can_be_recorded(memory: Memory, error: BaseException, message: str):
     with pytest.raises(type(error)), memory.working.tool("t"):
         raise error
-    assert memory.working.actions.latest(1)[0].error == told
+    assert memory.working.actions.latest(1)[0].error == message
 
 
 def test_the_tools_own_error_goes_on_when_it_cannot_be_recorded():
@@ -155,7 +159,7 @@ def test_thoughts_are_kept_by_their_step(memory: Memory):
     working.think("search(cats)", step="ACT", metadata={"turn": 1})
     working.think("Miso", step="observe")
     working.think("The cat is called Miso.", step="ANSWER")
-    assert [one.step for one in working.thoughts.list()] == ["THINK", "ACT", "OBSERVE", "FINAL"]
+    assert [thought.step for thought in working.thoughts.list()] == ["THINK", "ACT", "OBSERVE", "FINAL"]
     assert working.thoughts.latest(step="answer")[0].text == "The cat is called Miso."
     for step in ("GUESS", None, 3):
         with pytest.raises(InvalidInput, match="step"):
@@ -243,7 +247,7 @@ def test_a_plan_has_parts_and_a_next_step(memory: Memory, clock: ManualClock):
     urgent = todos.add("Renew the passport", priority=9).id
 
     def plan(**parts: Any) -> list[tuple[str, int]]:
-        return [(one.id, one.depth) for one in todos.list(**parts)]
+        return [(todo.id, todo.depth) for todo in todos.list(**parts)]
 
     assert plan() == [(urgent, 0), (trip, 0), (hotel, 1), (near, 2), (flights, 1)]
     order: list[str] = []
@@ -263,7 +267,7 @@ def test_a_plan_has_parts_and_a_next_step(memory: Memory, clock: ManualClock):
     todos.delete(trip)  # its parts stand on their own
     assert plan() == [(urgent, 0), (flights, 0), (hotel, 0), (near, 1)]
     # They are the memory's tasks.
-    assert {one.id for one in memory.tasks.list(parent=hotel)} == {near}
+    assert {task.id for task in memory.tasks.list(parent=hotel)} == {near}
 
 
 def test_plans_that_cannot_be(memory: Memory):
@@ -279,8 +283,8 @@ def test_plans_that_cannot_be(memory: Memory):
     wrong: list[tuple[str, dict[str, Any]]] = [
         ("priority", {"priority": 11}), ("done", {"done": "yes"}), ("text", {"text": ""}), ("nothing to change", {}),
     ]  # fmt: skip
-    for told, changes in wrong:
-        with pytest.raises(InvalidInput, match=told):
+    for message, changes in wrong:
+        with pytest.raises(InvalidInput, match=message):
             todos.update(part, **changes)
     with pytest.raises(InvalidInput, match="open"):
         todos.list(open=1)  # pyright: ignore[reportArgumentType] - meant
@@ -291,7 +295,7 @@ def test_plans_that_cannot_be(memory: Memory):
             verb(note)
     # Two processes may close a ring at the same moment: nobody is lost, and nothing turns for ever.
     memory.update(whole, data={"status": "open", "parent": part})
-    assert {one.id for one in todos.list()} == {whole, part}
+    assert {todo.id for todo in todos.list()} == {whole, part}
     assert todos.next() is not None
     with memory.batch() as batch:
         first = batch.working.todos.add("first", id="first")
@@ -315,8 +319,8 @@ def test_the_workbench_in_numbers(memory: Memory):
     working.think("abc")
     working.think("abcde")
     working.think("x", step="ACT")
-    one, two, _ = (working.todos.add(text).id for text in ("a", "b", "c"))
-    working.todos.done(one)
+    first, two, _ = (working.todos.add(text).id for text in ("a", "b", "c"))
+    working.todos.done(first)
     working.todos.drop(two)
     working.context.set("a", 1)
     working.limit(max_actions=5)
@@ -363,7 +367,7 @@ def test_clearing_leaves_other_kinds(memory: Memory):
     working.limit(max_messages=3)
     assert working.clear() == 5
     assert working.clear() == 0
-    assert sorted(one.kind for one in memory.list()) == ["goal", "note"]
+    assert sorted(record.kind for record in memory.list()) == ["goal", "note"]
     assert working.limits().max_messages == 100
 
 
@@ -378,7 +382,7 @@ def test_the_async_workbench_does_the_same():
                     call.result = number
 
             await asyncio.gather(*(use(number) for number in range(10)))
-            assert {one.result for one in await working.actions.list()} == set(range(10))
+            assert {action.result for action in await working.actions.list()} == set(range(10))
             with pytest.raises(KeyError, match="gone"):
                 async with working.tool("fails"):
                     raise KeyError("gone")
@@ -394,7 +398,10 @@ def test_the_async_workbench_does_the_same():
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert [one.error for one in await working.actions.latest(2)] == ["KeyError: 'gone'", "CancelledError"]
+            assert [action.error for action in await working.actions.latest(2)] == [
+                "KeyError: 'gone'",
+                "CancelledError",
+            ]
             await working.context.set("a", 1)
             assert await working.context.all() == {"a": 1}
             assert (await working.todos.next()) is None

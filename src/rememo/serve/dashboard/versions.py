@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from rememo.errors import InvalidInput, VersionConflict
-from rememo.keep.versions import differing, states
+from rememo.keep.versions import find_differences, read_states
 from rememo.model.receipt import Receipt
 from rememo.model.record import LISTED, Record
 from rememo.model.times import from_micros, to_utc
@@ -49,7 +49,7 @@ def _compare_moments(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]
     early, late = (since, until) if until is None or since <= until else (until, since)
     ids = engine.store.touched(scope, early, late, engine.now())
     some = ids[-_COMPARED:]
-    old, new = (states(engine, scope, some, at, quarantined=False, kinds=LISTED) for at in (since, until))
+    old, new = (read_states(engine, scope, some, at, quarantined=False, kinds=LISTED) for at in (since, until))
     pairs: list[Pair] = [(old.get(id), new.get(id)) for id in some]
     changes = _describe_changes([(was, now) for was, now in pairs if (was and was.version) != (now and now.version)])
     return changes | {
@@ -71,7 +71,7 @@ def _preview_rollback(visit: Visit, named: dict[str, datetime]) -> dict[str, Any
     seen = from_micros(engine.store.clock(scope.tenant))
     ids = engine.store.touched(scope, to, None, engine.now())
     some = ids[-_COMPARED:]
-    pairs = [(now, was) for was, now in differing(engine, scope, some, to) if all(map(_is_listed, (was, now)))]
+    pairs = [(now, was) for was, now in find_differences(engine, scope, some, to) if all(map(_is_listed, (was, now)))]
     return _describe_changes(pairs) | {
         "compared": "back", "since": to, "until": None, "seen": seen, "touched": len(ids), "looked_at": len(some),
     }  # fmt: skip

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from rememo.errors import Forbidden, InvalidInput, RememoError, Unauthorised, Unavailable
-from rememo.keep.changes import changes, present
+from rememo.keep.changes import changes, current_cursor
 from rememo.model.change_event import ChangeEvent, parse_cursor
 from rememo.serve.auth import ApiKey
 from rememo.serve.http_errors import error_body
@@ -105,7 +105,7 @@ class ChangeStreams:
             self._service.reauthenticate(follower.request, follower.key)
             memory = self._service.view(follower.key, follower.scope)
             view = memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-            begin = present(view) if after is None else after
+            begin = current_cursor(view) if after is None else after
             return begin, changes(view, parse_moment(begin), _PAGE)
 
         while True:

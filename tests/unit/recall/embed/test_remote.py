@@ -13,8 +13,8 @@ from rememo.engine.engine import Engine
 from rememo.engine.remote_embedding import fetch_vectors
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, JobFailed
 from rememo.jobs.worker import Worker
-from rememo.keep.checkup import checkup
-from rememo.keep.encrypt import Keyring
+from rememo.keep.health_check import check_health
+from rememo.keep.keyring import Keyring
 from rememo.recall.embed.openai import OpenAIEmbedder
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.store.kv.protocol import EMBED_CACHE
@@ -175,7 +175,7 @@ def test_while_the_endpoint_is_down_everything_goes_on_by_words(
         assert job.attempts == 1
         # Whoever asks in another process is told too.
         with Memory(tmp_path / "a.db", embedder=None, settings=Settings(worker=False), clock=clock) as other:
-            [told] = [one.said for one in checkup(engine_of(other), "default") if one.what == "embedder"]
+            [told] = [one.said for one in check_health(engine_of(other), "default") if one.what == "embedder"]
         assert "1 are owed, and the last try said: EmbeddingFailed" in told
         endpoint.up()
         clock.advance(120)

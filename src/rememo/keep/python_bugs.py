@@ -7,7 +7,7 @@ Release = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PythonFault:
+class PythonBug:
     """What is wrong in some releases of Python."""
 
     first: Release
@@ -17,8 +17,8 @@ class PythonFault:
     description: str
 
 
-PYTHON_FAULTS: Final = (
-    PythonFault(
+PYTHON_BUGS: Final = (
+    PythonBug(
         first=(3, 11, 0),
         fixed=(3, 11, 5),
         description="regular expressions with possessive quantifiers match wrongly (python/cpython#106052): Rememo has"
@@ -27,6 +27,6 @@ PYTHON_FAULTS: Final = (
 )
 
 
-def find_python_faults(release: Release) -> list[PythonFault]:
+def find_python_bugs(release: Release) -> list[PythonBug]:
     """Return the known faults of a release."""
-    return [fault for fault in PYTHON_FAULTS if fault.first <= release < fault.fixed]
+    return [fault for fault in PYTHON_BUGS if fault.first <= release < fault.fixed]

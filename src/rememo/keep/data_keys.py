@@ -148,11 +148,13 @@ class TenantKeys:
         keys, place = self._by_head, 0
         opened: list[bytes | None] = []
         try:
-            for place, one in zip(places, ciphertexts, strict=True):
+            for place, ciphertext in zip(places, ciphertexts, strict=True):
                 opened.append(
                     None
-                    if one is None
-                    else keys[one[:_HEAD]].vectors.decrypt(one[_HEAD:_BODY], one[_BODY:], place.to_bytes(8, "big"))
+                    if ciphertext is None
+                    else keys[ciphertext[:_HEAD]].vectors.decrypt(
+                        ciphertext[_HEAD:_BODY], ciphertext[_BODY:], place.to_bytes(8, "big")
+                    )
                 )
         except (self._invalid_tag, KeyError, ValueError):
             raise Corrupt(

@@ -25,7 +25,7 @@ def make_target(
 
     `tenant` is the name of the tenant to erase as a whole, and must be the one that the scope belongs to.
     """
-    labels = [one for one in (user, room, agent) if one is not None]
+    labels = [label for label in (user, room, agent) if label is not None]
     if tenant is not None:
         check_tenant(scope, tenant)
         if labels or ids is not None:
@@ -36,7 +36,7 @@ def make_target(
     if ids is not None:
         if labels:
             raise InvalidInput("erase either ids, or what belongs to a user, room or agent, not both at once")
-        wanted = [check_label(one, "id") for one in ([ids] if isinstance(ids, str) else check_many(ids, "ids"))]
+        wanted = [check_label(id, "id") for id in ([ids] if isinstance(ids, str) else check_many(ids, "ids"))]
         if not 1 <= len(wanted) <= _MOST_IDS:
             raise InvalidInput(f"ids must name 1 to {_MOST_IDS:,} records, not {len(wanted):,}")
         return ErasureTarget(scope=scope, ids=tuple(sorted(set(wanted))))
@@ -63,7 +63,7 @@ def check_tenant(scope: Scope, tenant: object) -> None:
         )
 
 
-def doomed_keys(target: ErasureTarget) -> Callable[[str, str], bool]:
+def key_predicate(target: ErasureTarget) -> Callable[[str, str], bool]:
     """Return what tells whether a key of a namespace goes: of the scope, and what other scopes keep under the user's name."""
     bound, tenant = target.scope, target.scope.tenant
     alone = bound == Scope(tenant=tenant, user=bound.user)

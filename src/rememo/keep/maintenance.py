@@ -11,11 +11,11 @@ from datetime import timedelta
 
 from rememo.engine.view import View, parts_of
 from rememo.errors import ArchiveError, InvalidInput, MissingExtra, Unavailable
-from rememo.keep.archive import is_important, open_archive, put_away
-from rememo.keep.batches import Pace, Tally, Writer
-from rememo.keep.mending import duplicates, orphans, references
-from rememo.keep.removing import Before, leaving, remove
-from rememo.keep.retention import Retention, whole
+from rememo.keep.archive import is_important, open_archive, write_archive
+from rememo.keep.batches import BatchPacer, BatchWriter, PolicyProgress
+from rememo.keep.consistency import remove_duplicates, remove_orphans, repair_references
+from rememo.keep.retention import Retention, removable_filter
+from rememo.keep.retention_selection import BeforeRemoval, apply_removal, select_removals
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.retention import Maintenance, PolicyRun, RetentionPolicy
@@ -25,12 +25,12 @@ from rememo.summary.room_summaries import MAX_TOKENS
 
 _log = logging.getLogger("rememo.keep")
 
-_MENDING = {"duplicates": duplicates, "references": references, "orphans": orphans}
+_REPAIRS = {"duplicates": remove_duplicates, "references": repair_references, "orphans": remove_orphans}
 
 
 def maintain(view: View, *, dry: bool = False) -> Maintenance:
     """Reclaim and run the policies of a view's scope and of narrower ones; dry, only tell what they would do."""
-    pace = Pace()
+    pace = BatchPacer()
     reclaimed = 0 if dry else sweep(view, pace)
     runs = tuple(_run(view, policy, pace, dry=dry) for policy in Retention(view).list())
     engine = view.engine
@@ -40,7 +40,7 @@ def maintain(view: View, *, dry: bool = False) -> Maintenance:
     return Maintenance(dry_run=dry, reclaimed=reclaimed, runs=runs)
 
 
-def sweep(view: View, pace: Pace) -> int:
+def sweep(view: View, pace: BatchPacer) -> int:
     """Reclaim what has expired in the whole store, and of this tenant on a server beside it; returns how much."""
     engine = view.engine
     moment = engine.now()
@@ -57,40 +57,40 @@ def sweep(view: View, pace: Pace) -> int:
         total += done
 
 
-def _run(view: View, policy: RetentionPolicy, pace: Pace, *, dry: bool) -> PolicyRun:
-    tally = Tally()
+def _run(view: View, policy: RetentionPolicy, pace: BatchPacer, *, dry: bool) -> PolicyRun:
+    progress = PolicyProgress()
     refused = failed = None
     if policy.does == "versions":
-        _thin(view, policy, pace, tally, dry=dry)
+        _thin(view, policy, pace, progress, dry=dry)
     elif policy.does == "compress":
-        _compress(view, policy, tally, dry=dry)
+        _compress(view, policy, progress, dry=dry)
     else:
-        writer = Writer(view.engine, policy.scope.tenant, pace, dry=dry)
+        writer = BatchWriter(view.engine, policy.scope.tenant, pace, dry=dry)
         if policy.does != "remove":
-            _MENDING[policy.does](view.engine, policy, writer, tally)
+            _REPAIRS[policy.does](view.engine, policy, writer, progress)
         elif (refused := _removes_everything(view, policy)) is None:
-            failed = _remove(view, policy, writer, tally)
+            failed = _remove(view, policy, writer, progress)
     return PolicyRun(
         policy=policy.name,
         does=policy.does,
         scope=policy.scope,
-        found=tally.found,
-        done=tally.done,
-        ids=tuple(tally.ids),
-        batches=tuple(tally.batches),
-        archives=tuple(tally.archives),
+        found=progress.found,
+        done=progress.done,
+        ids=tuple(progress.ids),
+        batches=tuple(progress.batches),
+        archives=tuple(progress.archives),
         refused=refused,
         failed=failed,
     )
 
 
-def _remove(view: View, policy: RetentionPolicy, writer: Writer, tally: Tally) -> str | None:
+def _remove(view: View, policy: RetentionPolicy, writer: BatchWriter, progress: PolicyProgress) -> str | None:
     """Let go of what a policy does not keep; says why it stopped where that could not be archived.
 
     Other policies have nothing to do with it: they go on, and the report tells what was done before.
     """
     try:
-        remove(view.engine, policy, writer, tally, _archiving(view, policy))
+        apply_removal(view.engine, policy, writer, progress, _archive_before_removal(view, policy))
     except (ArchiveError, MissingExtra) as error:
         _log.error("the policy %s of tenant %s stopped: %s", policy.name, policy.scope.tenant, error)
         return str(error)
@@ -102,19 +102,19 @@ def _removes_everything(view: View, policy: RetentionPolicy) -> str | None:
     if policy.allow_all:
         return None
     engine = view.engine
-    total = engine.store.count(whole(view), engine.now())
+    total = engine.store.count(removable_filter(view), engine.now())
     meant = Filter(scope=policy.scope, kinds=policy.kinds, quarantined=None)
     if policy.older_than is not None and policy.at_most is policy.max_bytes is None:
         meant = meant.narrowed(before=engine.now() - timedelta(seconds=policy.older_than))
     # Counting is cheap; looking at each is not, and only needed where the count leaves a doubt.
     if not total or engine.store.count(meant, engine.now()) < total:
         return None
-    if sum(len(page) for page in leaving(engine, policy)) < total:
+    if sum(len(page) for page in select_removals(engine, policy)) < total:
         return None
     return f"it would remove all {total} records of the tenant; set it again with allow_all=True if that is meant"
 
 
-def _archiving(view: View, policy: RetentionPolicy) -> Before | None:
+def _archive_before_removal(view: View, policy: RetentionPolicy) -> BeforeRemoval | None:
     """Return what puts records away before they leave, where a policy asks for it."""
     if policy.archive is None:
         return None
@@ -126,14 +126,14 @@ def _archiving(view: View, policy: RetentionPolicy) -> Before | None:
 
     def put(records: Sequence[Record], ids: Sequence[str]) -> list[str]:
         if policy.archive == "important":
-            records = [one for one in records if is_important(one)]
-            ids = [one.id for one in records] + [one.id for one in parts_of(engine, records)]
-        return [put_away(engine, store, policy, records, ids)] if records else []
+            records = [record for record in records if is_important(record)]
+            ids = [record.id for record in records] + [part.id for part in parts_of(engine, records)]
+        return [write_archive(engine, store, policy, records, ids)] if records else []
 
     return put
 
 
-def _compress(view: View, policy: RetentionPolicy, tally: Tally, *, dry: bool) -> None:
+def _compress(view: View, policy: RetentionPolicy, progress: PolicyProgress, *, dry: bool) -> None:
     """Let old messages leave into summaries, room by room."""
     engine = view.engine
     before = engine.now() - timedelta(seconds=policy.older_than or 0)
@@ -143,15 +143,15 @@ def _compress(view: View, policy: RetentionPolicy, tally: Tally, *, dry: bool) -
         within = old if room is None else old.narrowed(scope=policy.scope.narrow(room=room))
         compression = Compression(engine, within, room, MAX_TOKENS)
         if dry:
-            tally.count(compression.would())
+            progress.count(compression.would())
             continue
         receipts, gone = compression.run()
-        tally.count([one.id for one in gone])
-        tally.done += len(gone)
-        tally.batches += [one.recorded_at for one in receipts if one.recorded_at is not None]
+        progress.count([record.id for record in gone])
+        progress.done += len(gone)
+        progress.batches += [receipt.recorded_at for receipt in receipts if receipt.recorded_at is not None]
 
 
-def _thin(view: View, policy: RetentionPolicy, pace: Pace, tally: Tally, *, dry: bool) -> None:
+def _thin(view: View, policy: RetentionPolicy, pace: BatchPacer, progress: PolicyProgress, *, dry: bool) -> None:
     engine = view.engine
     now = engine.now()
     keep_from = None if policy.older_than is None else now - timedelta(seconds=policy.older_than)
@@ -163,10 +163,10 @@ def _thin(view: View, policy: RetentionPolicy, pace: Pace, tally: Tally, *, dry:
                 policy.scope, keep_from=keep_from, forget_before=forget_before, start=start, limit=pace.size,
                 first=first, dry=dry,
             )  # fmt: skip
-        tally.count(done.ids)
-        tally.found += done.versions - len(done.ids)
+        progress.count(done.ids)
+        progress.found += done.versions - len(done.ids)
         if not dry:
-            tally.done += done.versions
+            progress.done += done.versions
             first = first and not done.versions
         if done.following is None:
             return

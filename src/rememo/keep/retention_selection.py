@@ -13,7 +13,7 @@ import numpy as np
 
 from rememo.engine.engine import Engine
 from rememo.engine.view import parts_of
-from rememo.keep.batches import Tally, Writer, removal, walk
+from rememo.keep.batches import BatchWriter, PolicyProgress, iterate_pages, make_removal
 from rememo.model.check import dump_json
 from rememo.model.filters import Filter
 from rememo.model.record import Record
@@ -27,51 +27,57 @@ _NEAR = 64
 """How many messages around a tool call its results are looked for among."""
 
 Rank = tuple[float, float, float, str]
-Before = Callable[[Sequence[Record], Sequence[str]], Iterable[str]]
+BeforeRemoval = Callable[[Sequence[Record], Sequence[str]], Iterable[str]]
 """Called with the records that leave and the ids of all that goes with them, before they do; returns the names of archives.
 What it raises stops the removal."""
 
 
-def remove(engine: Engine, policy: RetentionPolicy, writer: Writer, tally: Tally, before: Before | None = None) -> None:
+def apply_removal(
+    engine: Engine,
+    policy: RetentionPolicy,
+    writer: BatchWriter,
+    progress: PolicyProgress,
+    before: BeforeRemoval | None = None,
+) -> None:
     """Let go of what a policy does not keep."""
-    for records in leaving(engine, policy):
-        changes = [removal(one) for one in records] + parts_of(engine, records)
+    for records in select_removals(engine, policy):
+        changes = [make_removal(record) for record in records] + parts_of(engine, records)
         if before is not None and not writer.dry:
-            tally.archives += before(records, [one.id for one in changes])
-        writer.write(changes, tally)
+            progress.archives += before(records, [change.id for change in changes])
+        writer.write(changes, progress)
 
 
-def leaving(engine: Engine, policy: RetentionPolicy) -> Iterator[list[Record]]:
+def select_removals(engine: Engine, policy: RetentionPolicy) -> Iterator[list[Record]]:
     """Give what a policy lets go, in pages; nothing twice, whether or not it is removed meanwhile."""
     filter = Filter(scope=policy.scope, kinds=policy.kinds, quarantined=None)
     bounds = (policy.older_than, policy.max_bytes, policy.at_most)
     gone: set[str] = set()
     """What left by one bound is not counted by the next."""
 
-    def pages(choice: _Choice) -> Iterator[list[Record]]:
+    def pages(choice: _Selection) -> Iterator[list[Record]]:
         for page in choice.pages():
             if bounds.count(None) < len(bounds) - 1:
-                gone.update(one.id for one in page)
+                gone.update(record.id for record in page)
             yield page
 
     if policy.older_than is not None:
         # An age needs nobody to be counted: the filter itself says it.
         old = filter.narrowed(before=engine.now() - timedelta(seconds=policy.older_than))
-        yield from pages(_Choice(engine, policy, old, None, gone))
-    if policy.max_bytes is not None and (last := _past_size(engine, policy, filter, gone)) is not None:
-        yield from pages(_Choice(engine, policy, filter, last, gone, order=by_time))
+        yield from pages(_Selection(engine, policy, old, None, gone))
+    if policy.max_bytes is not None and (last := _rank_over_size(engine, policy, filter, gone)) is not None:
+        yield from pages(_Selection(engine, policy, filter, last, gone, order=age_rank))
     if policy.at_most is not None:
         for room in [*engine.store.labels(filter, "room", engine.now()), None]:
             within = filter if room is None else filter.narrowed(scope=replace(policy.scope, room=room))
             if policy.scope.room is not None and room is None:
                 continue
-            if (last := _past_count(engine, policy, within, gone, roomless=room is None)) is not None:
-                yield from pages(_Choice(engine, policy, within, last, gone, roomless=room is None))
+            if (last := _rank_over_count(engine, policy, within, gone, roomless=room is None)) is not None:
+                yield from pages(_Selection(engine, policy, within, last, gone, roomless=room is None))
     if policy.older_than is policy.max_bytes is policy.at_most is None:
-        yield from _Choice(engine, policy, filter, None, gone).pages()
+        yield from _Selection(engine, policy, filter, None, gone).pages()
 
 
-def may_leave(record: Record, policy: RetentionPolicy) -> bool:
+def is_removable(record: Record, policy: RetentionPolicy) -> bool:
     """Whether a record may leave at all."""
     return not (
         (policy.keep_pinned and record.pinned)
@@ -84,15 +90,15 @@ def may_leave(record: Record, policy: RetentionPolicy) -> bool:
     )
 
 
-def by_time(record: Record) -> Rank:
+def age_rank(record: Record) -> Rank:
     """Return what records are compared by where only their age counts; the lowest leave first."""
     return 0.0, 0.0, float(to_micros(record.at)), record.id
 
 
-def rank(record: Record) -> Rank:
+def removal_rank(record: Record) -> Rank:
     """Return what records are compared by: facts by confidence and recency, all others by recency."""
     if record.kind != "fact":
-        return by_time(record)
+        return age_rank(record)
     at = float(to_micros(record.at))
     # What holds no more says less than the least sure of what does.
     holds = record.data.get("status", "current") in ("current", "disputed")
@@ -100,7 +106,7 @@ def rank(record: Record) -> Rank:
     return float(holds), float(confidence) if isinstance(confidence, int | float) else 0.0, at, record.id
 
 
-class _Choice:
+class _Selection:
     """Those of a filter that leave: all that may, or all up to a rank."""
 
     def __init__(
@@ -111,7 +117,7 @@ class _Choice:
         last: Rank | None,
         gone: Container[str],
         *,
-        order: Callable[[Record], Rank] = rank,
+        order: Callable[[Record], Rank] = removal_rank,
         roomless: bool = False,
     ) -> None:
         self._engine = engine
@@ -124,29 +130,31 @@ class _Choice:
 
     def pages(self) -> Iterator[list[Record]]:
         """Give them in pages, oldest first."""
-        for page in walk(self._engine, self._filter):
+        for page in iterate_pages(self._engine, self._filter):
             if chosen := [
-                one for one in page if one.id not in self._gone and self._leaves(one) and self._together(one)
+                record
+                for record in page
+                if record.id not in self._gone and self._is_selected(record) and self._takes_tool_call_along(record)
             ]:
                 yield chosen
 
-    def _leaves(self, record: Record) -> bool:
+    def _is_selected(self, record: Record) -> bool:
         return (
-            may_leave(record, self._policy)
+            is_removable(record, self._policy)
             and not (self._roomless and record.scope.room is not None)
             and self._filter.scope.contains(record.scope)
             and (self._filter.before is None or record.at < self._filter.before)
             and (self._last is None or self._rank(record) <= self._last)
         )
 
-    def _together(self, record: Record) -> bool:
+    def _takes_tool_call_along(self, record: Record) -> bool:
         """Whether everything that belongs to a message's tool call leaves with it."""
         if record.kind != "message":
             return True
-        return all(self._leaves(one) for one in _partners(self._engine, record))
+        return all(self._is_selected(partner) for partner in _tool_call_messages(self._engine, record))
 
 
-def _past_count(
+def _rank_over_count(
     engine: Engine, policy: RetentionPolicy, filter: Filter, gone: Container[str], *, roomless: bool
 ) -> Rank | None:
     """Return the rank of the best that must leave for a room to hold no more than it may; None when none must."""
@@ -154,50 +162,50 @@ def _past_count(
     if not roomless and engine.store.count(filter, engine.now()) <= most:
         return None
     total, ranks = 0, array("d")
-    for record in _each(engine, filter, gone, roomless=roomless):
+    for record in _iterate(engine, filter, gone, roomless=roomless):
         total += 1
-        if may_leave(record, policy):
-            ranks.extend(rank(record)[:-1])
+        if is_removable(record, policy):
+            ranks.extend(removal_rank(record)[:-1])
     table = np.frombuffer(ranks, np.float64).reshape(-1, 3)
     over = min(total - most, len(table))
     if over <= 0:
         return None
     order = np.lexsort((table[:, 2], table[:, 1], table[:, 0]))
-    holds, confidence, at = (float(one) for one in table[order[over - 1]])
-    # Those of equal rank are told apart by their ids, as `rank` does.
+    holds, confidence, at = (float(number) for number in table[order[over - 1]])
+    # Those of equal rank are told apart by their ids, as `removal_rank` does.
     first = int(np.flatnonzero((table[order] == (holds, confidence, at)).all(axis=1))[0])
     moment = from_micros(int(at))
     then = filter.narrowed(after=moment, before=moment + _MICROSECOND)
     same = (
-        one.id
-        for one in _each(engine, then, gone, roomless=roomless)
-        if rank(one)[:-1] == (holds, confidence, at) and may_leave(one, policy)
+        record.id
+        for record in _iterate(engine, then, gone, roomless=roomless)
+        if removal_rank(record)[:-1] == (holds, confidence, at) and is_removable(record, policy)
     )
     chosen = heapq.nsmallest(over - first, same)
     return (holds, confidence, at, chosen[-1]) if chosen else (holds, confidence, at, "")
 
 
-def _each(engine: Engine, filter: Filter, gone: Container[str], *, roomless: bool = False) -> Iterator[Record]:
-    for page in walk(engine, filter):
-        yield from (one for one in page if one.id not in gone and (not roomless or one.scope.room is None))
+def _iterate(engine: Engine, filter: Filter, gone: Container[str], *, roomless: bool = False) -> Iterator[Record]:
+    for page in iterate_pages(engine, filter):
+        yield from (record for record in page if record.id not in gone and (not roomless or record.scope.room is None))
 
 
-def _past_size(engine: Engine, policy: RetentionPolicy, filter: Filter, gone: Container[str]) -> Rank | None:
+def _rank_over_size(engine: Engine, policy: RetentionPolicy, filter: Filter, gone: Container[str]) -> Rank | None:
     """Return the rank of the newest that must leave for all to weigh no more than they may; None when none must."""
-    over = sum(weight(one) for one in _each(engine, filter, gone)) - (policy.max_bytes or 0)
+    over = sum(content_bytes(record) for record in _iterate(engine, filter, gone)) - (policy.max_bytes or 0)
     last: Rank | None = None
     # Oldest first over all kinds: what the kinds give is merged by its moments.
-    streams = [_each(engine, filter.narrowed(kinds=(kind,)), gone) for kind in filter.kinds]
-    for record in heapq.merge(*streams, key=by_time):
+    streams = [_iterate(engine, filter.narrowed(kinds=(kind,)), gone) for kind in filter.kinds]
+    for record in heapq.merge(*streams, key=age_rank):
         if over <= 0:
             break
-        if may_leave(record, policy):
-            over -= weight(record)
-            last = by_time(record)
+        if is_removable(record, policy):
+            over -= content_bytes(record)
+            last = age_rank(record)
     return last
 
 
-def weight(record: Record) -> int:
+def content_bytes(record: Record) -> int:
     """Return how many bytes of content a record has."""
     content = len(record.text.encode())
     for part in (record.data, record.metadata):
@@ -206,20 +214,20 @@ def weight(record: Record) -> int:
     return content
 
 
-def _partners(engine: Engine, record: Record) -> list[Record]:
+def _tool_call_messages(engine: Engine, record: Record) -> list[Record]:
     """Return the messages of the same tool call, where a message is part of one."""
     calls, answers = call_ids(record.data), record.data.get("tool_call_id")
     if not calls and not isinstance(answers, str):
         return []
     room = Filter(scope=Scope(tenant=record.scope.tenant, room=record.scope.room), kinds=("message",), quarantined=None)
-    found: list[Record] = []
+    partners: list[Record] = []
     if isinstance(answers, str):
         until = room.narrowed(before=record.at + _MICROSECOND)
         near = engine.store.read(until, engine.now(), limit=_NEAR)
-        caller = next((one for one in reversed(near) if answers in call_ids(one.data)), None)
+        caller = next((message for message in reversed(near) if answers in call_ids(message.data)), None)
         if caller is None:
             return []
-        found.append(caller)
+        partners.append(caller)
         record, calls = caller, call_ids(caller.data)
     near = engine.store.read(room.narrowed(after=record.at), engine.now(), limit=_NEAR, oldest=True)
-    return found + [one for one in near if one.data.get("tool_call_id") in calls]
+    return partners + [message for message in near if message.data.get("tool_call_id") in calls]

@@ -34,9 +34,9 @@ from rememo.store.job_rows import MOST_COUNTED
 from rememo.store.kv.protocol import Entry
 from rememo.store.versions import StoredVersion
 
-Check = Callable[[object, str], Any]
+FieldCheck = Callable[[object, str], Any]
 """Takes a value and the name of its field, and returns the value as it is kept; what cannot be raises `InvalidInput`."""
-Shape = Callable[[str, str, object], None]
+EntryCheck = Callable[[str, str, object], None]
 """Refuses a key-value entry by its namespace, its key and its value: what reads it later could not use it."""
 
 _AHEAD: Final = timedelta(days=36_500)
@@ -46,7 +46,7 @@ _UNIT: Final = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SnapshotEntry:
     """A named moment."""
 
     name: str
@@ -54,34 +54,36 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyEntry:
+class KeyValueEntry:
     """A key-value entry and its namespace."""
 
     space: str
     entry: Entry
 
 
-Line = StoredVersion | Snapshot | KeyEntry | Job
+ExportEntry = StoredVersion | SnapshotEntry | KeyValueEntry | Job
 
 
 class EntryReader:
     """Reads the lines of one export for one view."""
 
-    def __init__(self, engine: Engine, scope: Scope, header: Mapping[str, Any], shape: Shape | None = None) -> None:
+    def __init__(
+        self, engine: Engine, scope: Scope, header: Mapping[str, Any], check_entry: EntryCheck | None = None
+    ) -> None:
         self._scope = scope
         self._settings = engine.settings
         self._latest = engine.now() + _AHEAD
         self._dimension = _dimension(header.get("model"))
-        self._shape = shape
-        self._record = self._of_records()
-        self._kv: dict[str, Check] = {
+        self._check_entry = check_entry
+        self._record = self._record_checks()
+        self._kv: dict[str, FieldCheck] = {
             "key": check_label,
             "value": _json_text,
             "version": check_version,
             "expires_at": optional(to_utc),
             "sliding": optional(_seconds),
         }
-        self._job: dict[str, Check] = {
+        self._job: dict[str, FieldCheck] = {
             "id": check_label,
             "tenant": check_label,
             "task": check_label,
@@ -94,13 +96,13 @@ class EntryReader:
             "created_at": self._system_time,
         }
 
-    def read(self, line: Mapping[str, Any]) -> Line:
+    def read(self, line: Mapping[str, Any]) -> ExportEntry:
         """Return the entry of a line; one that cannot be raises `InvalidInput`, which names the field."""
         if "record" in line:
             return self._stored(line)
         if "snapshot" in line:
-            found = read_fields(line, "", {"snapshot": check_label, "at": self._system_time})
-            return Snapshot(found["snapshot"], found["at"])
+            fields = check_fields(line, "", {"snapshot": check_label, "at": self._system_time})
+            return SnapshotEntry(fields["snapshot"], fields["at"])
         if "kv" in line:
             return self._key(line)
         if "job" in line:
@@ -109,7 +111,7 @@ class EntryReader:
 
     # ---- tables
 
-    def _of_records(self) -> dict[str, Check]:
+    def _record_checks(self) -> dict[str, FieldCheck]:
         time = optional(to_utc)
         return {
             "id": check_label,
@@ -118,7 +120,7 @@ class EntryReader:
             "text": self._text,
             "data": self._object("max_data_bytes"),
             "metadata": self._object("max_metadata_bytes"),
-            "scope": lambda value, field: read_fields(value, f"{field}.", _SCOPE),
+            "scope": lambda value, field: check_fields(value, f"{field}.", _SCOPE),
             "created_at": self._system_time,
             "recorded_at": self._system_time,
             "superseded_at": optional(self._system_time),
@@ -137,7 +139,7 @@ class EntryReader:
     def _text(self, value: object, field: str) -> str:
         return check_text(value, field, max_bytes=self._settings.max_text_bytes)
 
-    def _object(self, limit: str) -> Check:
+    def _object(self, limit: str) -> FieldCheck:
         most, depth = getattr(self._settings, limit), self._settings.max_depth
 
         def check(value: object, field: str) -> dict[str, Any]:
@@ -149,25 +151,25 @@ class EntryReader:
 
     def _system_time(self, value: object, field: str) -> datetime:
         """Return a moment that a store's own clock gave: one at the end of all time would leave none for later writes."""
-        found = to_utc(value, field)
-        if found > self._latest:
-            raise InvalidInput(f"{field} lies more than a century ahead: {found.isoformat()}")
-        return found
+        time = to_utc(value, field)
+        if time > self._latest:
+            raise InvalidInput(f"{field} lies more than a century ahead: {time.isoformat()}")
+        return time
 
     # ---- kinds of lines
 
     def _stored(self, line: Mapping[str, Any]) -> StoredVersion:
-        found = read_fields(
+        fields = check_fields(
             line, "", {"record": lambda value, _: self._record_of(value), "speaker": optional(check_label), "vector": self._vector},
             missing=("speaker", "vector"),
         )  # fmt: skip
-        return StoredVersion(record=found["record"], speaker=found.get("speaker"), vector=found.get("vector"))
+        return StoredVersion(record=fields["record"], speaker=fields.get("speaker"), vector=fields.get("vector"))
 
     def _record_of(self, value: object) -> Record:
-        found = read_fields(value, "record.", self._record, missing=_OPTIONAL)
-        scope = Scope(**{**found["scope"], "tenant": self._scope.tenant})
-        found["scope"] = scope
-        record = Record(**found)
+        fields = check_fields(value, "record.", self._record, missing=_OPTIONAL)
+        scope = Scope(**{**fields["scope"], "tenant": self._scope.tenant})
+        fields["scope"] = scope
+        record = Record(**fields)
         check_data(record.kind, record.data)
         if not self._scope.contains(scope):
             raise InvalidInput(f"record {record.id!r} lies outside this view's scope")
@@ -191,30 +193,30 @@ class EntryReader:
             raise InvalidInput(f"{field} must be of length 1, not {length}")
         return vector
 
-    def _key(self, line: Mapping[str, Any]) -> KeyEntry:
-        table: dict[str, Check] = {
-            "kv": lambda value, _: Entry(**read_fields(value, "kv.", self._kv, missing=("expires_at", "sliding"))),
+    def _key(self, line: Mapping[str, Any]) -> KeyValueEntry:
+        table: dict[str, FieldCheck] = {
+            "kv": lambda value, _: Entry(**check_fields(value, "kv.", self._kv, missing=("expires_at", "sliding"))),
             "space": check_label,
         }
-        found = KeyEntry(**_renamed(read_fields(line, "", table), kv="entry"))
-        if self._shape is not None:
+        entry = KeyValueEntry(**_renamed(check_fields(line, "", table), kv="entry"))
+        if self._check_entry is not None:
             try:
-                self._shape(found.space, found.entry.key, json.loads(found.entry.value))
+                self._check_entry(entry.space, entry.entry.key, json.loads(entry.entry.value))
             except (InvalidInput, KeyError, TypeError, ValueError, AttributeError) as error:
-                raise InvalidInput(f"kv.value is nothing that {found.space} can hold: {error}") from None
-        return found
+                raise InvalidInput(f"kv.value is nothing that {entry.space} can hold: {error}") from None
+        return entry
 
     def _job_of(self, line: Mapping[str, Any]) -> Job:
-        found = read_fields(line, "", {"job": lambda value, _: read_fields(value, "job.", self._job)})["job"]
-        check_payload(found["task"], found["payload"])
+        fields = check_fields(line, "", {"job": lambda value, _: check_fields(value, "job.", self._job)})["job"]
+        check_payload(fields["task"], fields["payload"])
         # A lease is a promise of a worker elsewhere; here the job waits for one.
-        found["state"] = "waiting" if found["state"] == "running" else found["state"]
-        found["tenant"], found["leased_until"] = self._scope.tenant, None
-        return Job(**found)
+        fields["state"] = "waiting" if fields["state"] == "running" else fields["state"]
+        fields["tenant"], fields["leased_until"] = self._scope.tenant, None
+        return Job(**fields)
 
 
-def read_fields(
-    values: object, where: str, checks: Mapping[str, Check], *, missing: tuple[str, ...] = ()
+def check_fields(
+    values: object, where: str, checks: Mapping[str, FieldCheck], *, missing: tuple[str, ...] = ()
 ) -> dict[str, Any]:
     """Return the fields of an object, each checked by its own check; `missing` may be left out, and none may be added."""
     if not isinstance(values, dict):
@@ -227,7 +229,7 @@ def read_fields(
     return {name: check(given[name], where + name) for name, check in checks.items() if name in given}
 
 
-def optional(check: Check) -> Check:
+def optional(check: FieldCheck) -> FieldCheck:
     """Return a check that also takes null."""
     return lambda value, field: None if value is None else check(value, field)
 
@@ -278,12 +280,14 @@ def _dimension(model: object) -> int | None:
     """Return the length of an export's vectors, by its header."""
     if model is None:
         return None
-    found = read_fields(model, "model.", {"name": check_label, "dimension": check_version})
-    return found["dimension"]
+    fields = check_fields(model, "model.", {"name": check_label, "dimension": check_version})
+    return fields["dimension"]
 
 
 _DEEPEST: Final = 100
-_SCOPE: Final[dict[str, Check]] = {
+_SCOPE: Final[dict[str, FieldCheck]] = {
     "tenant": check_label, "agent": optional(check_label), "user": optional(check_label), "room": optional(check_label)
 }  # fmt: skip
-_OPTIONAL: Final = tuple(one.name for one in fields(Record) if (one.default, one.default_factory) != (MISSING, MISSING))
+_OPTIONAL: Final = tuple(
+    field.name for field in fields(Record) if (field.default, field.default_factory) != (MISSING, MISSING)
+)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from rememo.engine.audit import parse_namespace
 from rememo.engine.engine import Engine
-from rememo.keep.batches import every_job
+from rememo.keep.batches import iterate_jobs
 from rememo.model.check import texts_in
 from rememo.model.erasure import ErasureTarget
 from rememo.model.record import KINDS, REVISION, STATE, Record
@@ -37,25 +37,27 @@ _NAMES = {"": "the key", "flows": "the flow of", "profiles": "the profile of"}
 
 T = TypeVar("T")
 
-CleanSession = Callable[[Engine, Scope, str, Callable[[Scope, str], bool], Callable[[Iterable[str]], bool]], str | None]
+SessionCleaner = Callable[
+    [Engine, Scope, str, Callable[[Scope, str], bool], Callable[[Iterable[str]], bool]], str | None
+]
 """Takes the engine, the labels of a saved session, its JSON, what says whether a record of some labels and id is erased, and what says
 whether texts hold erased words. Returns the JSON without them (the same where nothing is erased), or None where it cannot be
 kept."""
 
 
 @dataclass(slots=True)
-class Remnants:
+class ErasureFindings:
     """What a search found."""
 
-    said: set[str] = field(default_factory=set[str])
+    in_other_records: set[str] = field(default_factory=set[str])
     """Pieces of erased texts that others say in their own right."""
-    copied: set[str] = field(default_factory=set[str])
+    in_copies: set[str] = field(default_factory=set[str])
     """Pieces that stand in copies which are still there."""
-    left: list[str] = field(default_factory=list[str])
+    leftovers: list[str] = field(default_factory=list[str])
     """The copies that are still there, for people."""
 
 
-class Search:
+class ErasureSearch:
     """Looks for erased words in everything that a tenant has, and removes copies of them where that can be done."""
 
     def __init__(
@@ -68,7 +70,7 @@ class Search:
         self._tenant = target.scope.tenant
         self._patterns = patterns
         self._gone = gone
-        self.found = Remnants()
+        self.findings = ErasureFindings()
 
     # ---- records
 
@@ -76,17 +78,17 @@ class Search:
         """Find who else says what was erased, and which values and summaries hold a copy of it."""
         copies: dict[tuple[str, str], tuple[Scope, set[str]]] = {}
         versions = self._store.versions(self._tenant, sorted(KINDS)) if self._patterns else ()
-        for record, pieces in self._matching((one, _texts_of(one)) for one in versions):
+        for record, pieces in self._matching((version, _texts_of(version)) for version in versions):
             if record.kind in _COPIES:
                 copies.setdefault((record.kind, record.id), (record.scope, set()))[1].update(pieces)
             else:
-                self.found.said |= pieces
-        for (kind, id), (scope, pieces) in sorted(copies.items(), key=lambda one: one[0]):
+                self.findings.in_other_records |= pieces
+        for (kind, id), (scope, pieces) in sorted(copies.items(), key=lambda copy: copy[0]):
             self._leave(f"{_COPIES[kind]} {id!r}{_where(scope)}", pieces, f"erase(ids=[{id!r}]) removes it")
 
     # ---- keys
 
-    def clean_keys(self, clean: CleanSession) -> dict[str, int]:
+    def clean_keys(self, clean: SessionCleaner) -> dict[str, int]:
         """Take what was erased out of saved sessions, and name the other keys that hold it; returns what was changed.
 
         It comes after `search_records`, which tells what is no copy.
@@ -102,9 +104,9 @@ class Search:
                 elif self._patterns:
                     others.append((space, entry))
             for (space, entry), pieces in self._matching(
-                (one, [one[1].key, *_texts_of_json(one[1].value)]) for one in others
+                (entry, [entry[1].key, *_texts_of_json(entry[1].value)]) for entry in others
             ):
-                if not pieces - self.found.said:
+                if not pieces - self.findings.in_other_records:
                     continue
                 if entry.expires_at is not None and entry.expires_at <= now:
                     kv.delete(self._tenant, space, entry.key, now)
@@ -115,7 +117,7 @@ class Search:
                 self._leave(f"{what} {entry.key!r}{_where(scope)}", pieces, "change or delete it")
         return counts
 
-    def sessions_with_it(self, clean: CleanSession) -> int:
+    def count_affected_sessions(self, clean: SessionCleaner) -> int:
         """Return how many saved sessions would be changed or removed, beside those that go as a whole."""
         count = 0
         for kv in separate_stores(self._engine.plain_kv):
@@ -125,7 +127,7 @@ class Search:
                     count += self._cleaned(space, entry, clean) != entry.value
         return count
 
-    def _clean_session(self, kv: KeyValue, space: str, held: Entry, clean: CleanSession) -> str:
+    def _clean_session(self, kv: KeyValue, space: str, held: Entry, clean: SessionCleaner) -> str:
         entry: Entry | None = held
         for _ in range(_MOST_TRIES):
             if entry is None:
@@ -145,14 +147,14 @@ class Search:
         kv.delete(self._tenant, space, held.key, self._engine.now())
         return "removed"
 
-    def _cleaned(self, space: str, entry: Entry, clean: CleanSession) -> str | None:
+    def _cleaned(self, space: str, entry: Entry, clean: SessionCleaner) -> str | None:
         return clean(self._engine, parse_namespace(self._tenant, space)[0], entry.value, self._is_erased, self._holds)
 
     def _is_erased(self, scope: Scope, id: str) -> bool:
         return self._target.covers(scope) or id in self._gone
 
     def _holds(self, texts: Iterable[str]) -> bool:
-        return bool(self._patterns.matches(_joined(texts)) - self.found.said)
+        return bool(self._patterns.matches(_joined(texts)) - self.findings.in_other_records)
 
     # ---- the rest
 
@@ -160,14 +162,14 @@ class Search:
         """Take erased words out of the errors of jobs, and remove jobs that are told of them."""
         if not self._patterns:
             return
-        told: list[str] = []
+        naming: list[str] = []
         errors: list[str] = []
-        for job in every_job(self._store, self._tenant):
+        for job in iterate_jobs(self._store, self._tenant):
             if self._holds(texts_in(job.payload)):
-                told.append(job.id)
+                naming.append(job.id)
             elif job.error is not None and self._holds([job.error]):
                 errors.append(job.id)
-        self._store.clean_jobs(number, self._tenant, jobs=told, errors=errors)
+        self._store.clean_jobs(number, self._tenant, jobs=naming, errors=errors)
 
     def search_snapshots(self) -> None:
         """Name the snapshots whose names hold erased words."""
@@ -177,10 +179,10 @@ class Search:
     # ---- inside
 
     def _leave(self, what: str, pieces: set[str], remedy: str | None = None) -> None:
-        if copied := pieces - self.found.said:
-            self.found.copied |= copied
-            told = f"{what}, which holds words that were erased"
-            self.found.left.append(told if remedy is None else f"{told}: {remedy}")
+        if copied := pieces - self.findings.in_other_records:
+            self.findings.in_copies |= copied
+            leftover = f"{what}, which holds words that were erased"
+            self.findings.leftovers.append(leftover if remedy is None else f"{leftover}: {remedy}")
 
     def _matching(self, items: Iterable[tuple[T, Iterable[str]]]) -> Iterator[tuple[T, set[str]]]:
         """Give what holds pieces, with them; looking at many at once costs little more than at one."""
@@ -202,7 +204,7 @@ class Search:
                     yield item, pieces
 
 
-def named(left: list[str]) -> list[str]:
+def summarise_leftovers(left: list[str]) -> list[str]:
     """Return what is left as a receipt names it: the first of them, and how many more there are."""
     more = len(left) - _MOST_NAMED
     return left if more <= 0 else [*left[:_MOST_NAMED], f"{more:,} more that hold words that were erased"]
@@ -232,5 +234,5 @@ def _texts_of_json(value: str) -> Iterator[str]:
 
 def _where(scope: Scope) -> str:
     labels = {name: getattr(scope, name) for name in LABELS}
-    told = ", ".join(f"{name} {label!r}" for name, label in labels.items() if label is not None)
-    return f" of {told}" if told else ""
+    names = ", ".join(f"{name} {label!r}" for name, label in labels.items() if label is not None)
+    return f" of {names}" if names else ""

@@ -265,7 +265,7 @@ def test_search_is_the_same_in_a_room_by_metadata_and_in_the_past(both: tuple[Me
 
 def test_hits_say_the_same(both: tuple[Memory, Memory]):
     plain, sealed = both
-    mine, theirs = (one.search("Who gave me the saxophone?", explain=True) for one in both)
+    mine, theirs = (memory.search("Who gave me the saxophone?", explain=True) for memory in both)
     assert [(hit.text, hit.record.data, hit.record.metadata, hit.record.source, hit.reasons) for hit in mine] == [
         (hit.text, hit.record.data, hit.record.metadata, hit.record.source, hit.reasons) for hit in theirs
     ]
@@ -278,41 +278,41 @@ STORED = st.lists(METADATA, min_size=1, max_size=8)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(stored=STORED, wanted=CONDITIONS, limit=st.integers(1, 5), offset=st.integers(0, 4))
 def test_any_filter_means_the_same(stored: list[dict[str, Any]], wanted: dict[str, Any], limit: int, offset: int):
-    found: list[Any] = []
+    results: list[Any] = []
     for encryption in (None, Keyring(KEY)):
         with Memory(":memory:", embedder=None, encryption=encryption, settings=FAST, clock=ManualClock()) as memory:
             memory.add_many(
                 [
-                    {"text": f"harbour {place}", "id": str(place), "metadata": one, "data": {"m": place % 2}}
-                    for place, one in enumerate(stored)
+                    {"text": f"harbour {place}", "id": str(place), "metadata": value, "data": {"m": place % 2}}
+                    for place, value in enumerate(stored)
                 ]
             )
             answer: list[Any] = [
-                [one.id for one in memory.list(metadata=wanted)],
-                [one.id for one in memory.list(metadata=wanted, limit=limit, offset=offset)],
+                [record.id for record in memory.list(metadata=wanted)],
+                [record.id for record in memory.list(metadata=wanted, limit=limit, offset=offset)],
                 [hit.id for hit in memory.search("harbour", metadata=wanted, limit=limit)],
                 memory.count(metadata=wanted),
                 memory.delete_where(metadata=wanted),
-                [one.id for one in memory.list()],
+                [record.id for record in memory.list()],
             ]
-            found.append(answer)
-    assert found[0] == found[1]
+            results.append(answer)
+    assert results[0] == results[1]
 
 
 # ---- tenants
 
 
 def test_tenants_have_keys_of_their_own(tmp_path: Path):
-    said = "the same words under two keys"
+    text = "the same words under two keys"
     for tenant in ("acme", "rival"):
         with Memory(tmp_path / "a.db", tenant=tenant, encryption=Keyring(KEY), settings=FAST) as memory:
-            memory.add(said, data={"name": "Alice"})
+            memory.add(text, data={"name": "Alice"})
     with raw(tmp_path / "a.db") as connection:
         rows = connection.execute("SELECT fingerprint, hash, speaker FROM records").fetchall()
         words = [set(row[0].split()) for row in connection.execute("SELECT terms FROM staged").fetchall()]
     assert len(words) == 2
     assert not words[0] & words[1]
-    assert all(one != other for one, other in zip(*rows, strict=True))
+    assert all(mine != other for mine, other in zip(*rows, strict=True))
 
 
 def test_reading_a_tenant_that_is_not_there_makes_no_key(sealed: Memory, tmp_path: Path):
@@ -335,8 +335,8 @@ def test_more_than_one_process_may_make_the_first_key(tmp_path: Path):
         first.add("of the first")
         second.add("of the second")
         assert (
-            [one.text for one in first.list()]
-            == [one.text for one in second.list()]
+            [record.text for record in first.list()]
+            == [record.text for record in second.list()]
             == ["of the first", "of the second"]
         )
 

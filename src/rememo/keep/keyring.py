@@ -11,7 +11,7 @@ from typing import Self
 
 from rememo.errors import Corrupt, InvalidInput, KeyMismatch
 from rememo.files import is_open_to_others
-from rememo.keep.keys import KEY_BYTES, DataKey, IdKey, TenantKeys, cipher, derive, need_cryptography
+from rememo.keep.data_keys import KEY_BYTES, DataKey, IdKey, TenantKeys, cipher, derive, need_cryptography
 from rememo.store.cipher.protocol import ID_KEY, KeyStore, WrappedKey
 
 Key = bytes | str | Callable[[], bytes | str]
@@ -35,8 +35,8 @@ class Keyring:
     def __init__(self, key: Key, *former: Key) -> None:
         """Take the current master key, and those that were current before."""
         need_cryptography()
-        keys = [_bytes(one) for one in (key, *former)]
-        self._masters = {_id(one): cipher(one, "master") for one in keys}
+        keys = [_bytes(material) for material in (key, *former)]
+        self._masters = {_id(key): cipher(key, "master") for key in keys}
         self._current = _id(keys[0])
 
     @classmethod
@@ -123,16 +123,16 @@ class KeyringCipher:
         held = self._ciphers.get(tenant)
         if held is not None and held[0] == wrapped:
             return held[1]
-        if any(not one.key for one in wrapped):
+        if any(not key.key for key in wrapped):
             self._ciphers.pop(tenant, None)
             self._id_ciphers.pop(tenant, None)
             raise self._dropped_error(tenant)
         keys = TenantKeys(
             tenant,
             [
-                DataKey(one.serial, self._keyring.unwrap(one, tenant, self._key_store.place))
-                for one in wrapped
-                if one.serial != ID_KEY
+                DataKey(key.serial, self._keyring.unwrap(key, tenant, self._key_store.place))
+                for key in wrapped
+                if key.serial != ID_KEY
             ],
             lambda: self.tenant_cipher(tenant),
         )
@@ -165,7 +165,7 @@ class KeyringCipher:
 
     def adopt_id_key(self, tenant: str, key: bytes) -> IdKey:
         """Derive a tenant's ids by a key of another store, unless it has one; returns the cipher of the key that was given."""
-        if not any(one.serial == ID_KEY for one in self._key_store.keys(tenant)):
+        if not any(wrapped.serial == ID_KEY for wrapped in self._key_store.keys(tenant)):
             self._key_store.add(tenant, self._keyring.wrap(key, tenant, ID_KEY))
         return IdKey(key)
 
@@ -189,11 +189,11 @@ class KeyringCipher:
     def _wrapped_id_key(self, tenant: str) -> WrappedKey | None:
         """Return a tenant's id key as it is kept; of a tenant whose keys were dropped, one of those."""
         held = self._key_store.keys(tenant)
-        lost = (one for one in held if not one.key)
-        return next((one for one in held if one.serial == ID_KEY), None) or next(lost, None)
+        lost = (key for key in held if not key.key)
+        return next((key for key in held if key.serial == ID_KEY), None) or next(lost, None)
 
     def _data_keys(self, tenant: str) -> tuple[WrappedKey, ...]:
-        return tuple(one for one in self._key_store.keys(tenant) if one.serial != ID_KEY)
+        return tuple(key for key in self._key_store.keys(tenant) if key.serial != ID_KEY)
 
     def _dropped_error(self, tenant: str) -> KeyMismatch:
         return KeyMismatch(
@@ -202,16 +202,16 @@ class KeyringCipher:
 
     def is_dropped(self, tenant: str) -> bool:
         """Say whether a tenant's keys were dropped."""
-        return any(not one.key for one in self._key_store.keys(tenant))
+        return any(not key.key for key in self._key_store.keys(tenant))
 
     def rewrap(self) -> int:
         """Wrap every key by the current master key, all or none; returns how many were wrapped by another."""
         again: list[tuple[str, WrappedKey]] = []
         for tenant in (_STORE, *self._key_store.tenants()):
-            for one in self._key_store.keys(tenant):
-                if one.key and one.master != self._keyring.current:
-                    key = self._keyring.unwrap(one, tenant, self._key_store.place)
-                    again.append((tenant, self._keyring.wrap(key, tenant, one.serial)))
+            for wrapped in self._key_store.keys(tenant):
+                if wrapped.key and wrapped.master != self._keyring.current:
+                    key = self._keyring.unwrap(wrapped, tenant, self._key_store.place)
+                    again.append((tenant, self._keyring.wrap(key, tenant, wrapped.serial)))
         if again:
             self._key_store.replace(again)
         return len(again)
@@ -225,13 +225,13 @@ class KeyringCipher:
 
     def newest_serial(self, tenant: str) -> int:
         """Return the serial of the key that encrypts what is new, 0 for none."""
-        return max((one.serial for one in self._key_store.keys(tenant)), default=0)
+        return max((key.serial for key in self._key_store.keys(tenant)), default=0)
 
     def remove_keys_before(self, tenant: str, serial: int) -> None:
         """Forget the keys of a tenant before a serial; the one that ids are derived by stays."""
-        for one in self._data_keys(tenant):
-            if one.serial < serial:
-                self._key_store.remove(tenant, one.serial)
+        for data_key in self._data_keys(tenant):
+            if data_key.serial < serial:
+                self._key_store.remove(tenant, data_key.serial)
 
     def drop_keys(self, tenant: str) -> bool:
         """Forget all keys of a tenant for ever; False when it had none."""
@@ -249,16 +249,16 @@ def _bytes(key: Key) -> bytes:
     if not isinstance(key, str | bytes | bytearray):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"a master key is bytes or text, not {type(key).__name__}")
     text = key if isinstance(key, str) else bytes(key).decode("ascii", "replace")
-    found = _decoded(text.strip())
-    if found is None or len(found) != KEY_BYTES:
+    decoded = _decoded(text.strip())
+    if decoded is None or len(decoded) != KEY_BYTES:
         # The key itself is never shown, not even a wrong one.
-        size = len(key) if found is None else len(found)
-        what = "characters that are neither base64 nor hex" if found is None else "bytes"
+        size = len(key) if decoded is None else len(decoded)
+        what = "characters that are neither base64 nor hex" if decoded is None else "bytes"
         raise InvalidInput(
             f"a master key has {KEY_BYTES} bytes, as they are or as base64 or hex, but this one has {size} {what};"
             " make one with Keyring.new_key() or `rememo new-key`"
         )
-    return found
+    return decoded
 
 
 def _decoded(text: str) -> bytes | None:

@@ -19,7 +19,7 @@ _SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CheckResult:
     """One thing that was looked at."""
 
     what: str
@@ -29,7 +29,7 @@ class Finding:
     """What to do about it."""
 
 
-def checkup(engine: Engine, tenant: str, *, deep: bool = False) -> Iterator[Finding]:
+def check_health(engine: Engine, tenant: str, *, deep: bool = False) -> Iterator[CheckResult]:
     """Give findings as they are made; `deep` also reads the whole store and compares its parts."""
     yield from _store(engine)
     yield from _jobs(engine, tenant)
@@ -40,56 +40,56 @@ def checkup(engine: Engine, tenant: str, *, deep: bool = False) -> Iterator[Find
         yield from _verified(engine)
 
 
-def _store(engine: Engine) -> Iterator[Finding]:
+def _store(engine: Engine) -> Iterator[CheckResult]:
     now = engine.store.health()
-    yield Finding(what="store", level="ok", said=f"answers; {now.engine}, {_size(now.file_bytes)}")
+    yield CheckResult(what="store", level="ok", said=f"answers; {now.engine}, {_size(now.file_bytes)}")
     for what, mend in now.lacks.items():
-        yield Finding(what="store", level="note", said=what, mend=mend)
+        yield CheckResult(what="store", level="note", said=what, mend=mend)
     if now.disk_bytes is not None:
         low = now.disk_bytes < max(_LOW_DISK, now.file_bytes // 10)
-        yield Finding(
+        yield CheckResult(
             what="disk", level="bad" if low else "ok", said=f"{_size(now.disk_bytes)} are free",
             mend="make room: a full disk refuses writes; `rememo maintain` lets go of what policies do not keep" if low else None,
         )  # fmt: skip
     if now.log_bytes > _LONG_LOG:
-        yield Finding(
+        yield CheckResult(
             what="log", level="bad", said=f"the log of writes has {_size(now.log_bytes)}",
             mend="a reader has been open for very long: close or restart the processes that hold the file",
         )  # fmt: skip
 
 
-def _jobs(engine: Engine, tenant: str) -> Iterator[Finding]:
+def _jobs(engine: Engine, tenant: str) -> Iterator[CheckResult]:
     counts = engine.store.health().jobs
     dead, open_jobs = counts.get("dead", 0), counts.get("waiting", 0) + counts.get("running", 0)
     if dead:
         reasons = dict.fromkeys(str(job.error) for job in engine.store.jobs(tenant, state="dead"))
-        said = f"{dead:,} are dead" + "".join(f"; {one}" for one in list(reasons)[:_SHOWN])
-        yield Finding(what="jobs", level="bad", said=said, mend="mend the cause, then `rememo jobs --retry`")
+        message = f"{dead:,} are dead" + "".join(f"; {reason}" for reason in list(reasons)[:_SHOWN])
+        yield CheckResult(what="jobs", level="bad", said=message, mend="mend the cause, then `rememo jobs --retry`")
     waiting = engine.store.jobs(tenant, state="waiting")
     late = [job for job in waiting if not job.attempts and job.created_at < engine.now() - _LATE]
     if late:
-        yield Finding(
+        yield CheckResult(
             what="jobs", level="bad", said=f"{len(late):,} have waited for more than ten minutes",
             mend="nobody works: start `rememo worker`, or open the memory with worker=True",
         )  # fmt: skip
     elif not dead:
-        yield Finding(what="jobs", level="ok", said=f"{open_jobs:,} are open, none is dead")
+        yield CheckResult(what="jobs", level="ok", said=f"{open_jobs:,} are open, none is dead")
 
 
-def _vectors(engine: Engine, tenant: str) -> Iterator[Finding]:
+def _vectors(engine: Engine, tenant: str) -> Iterator[CheckResult]:
     model = engine.store.model()
     if model is None:
-        yield Finding(what="embedder", level="note", said="no vectors are kept: search goes by words alone")
+        yield CheckResult(what="embedder", level="note", said="no vectors are kept: search goes by words alone")
         return
     active = engine.model.follow()
     if active.words_only is not None:
-        yield Finding(
+        yield CheckResult(
             what="embedder", level="bad", said=active.words_only,
             mend=f"open it with {model.name}, or change the store's model by `rememo reembed`",
         )  # fmt: skip
     missing = count_missing(engine, tenant)
     if missing.lost:
-        yield Finding(
+        yield CheckResult(
             what="vectors", level="bad",
             said=f"{missing.lost:,} versions have no vector and no job will make it, such as {missing.example}",
             mend=f"`rememo reembed` with {model.name} makes them",
@@ -99,46 +99,46 @@ def _vectors(engine: Engine, tenant: str) -> Iterator[Finding]:
     stats = engine.store.stats(tenant, engine.now())
     owed = [job for job in engine.store.jobs(tenant, state="waiting") if job.task == "embed"]
     failed = next((job.error for job in reversed(owed) if job.error), None)
-    said = f"{model.name}, {stats.vectors:,} vectors for {stats.versions:,} versions"
+    summary = f"{model.name}, {stats.vectors:,} vectors for {stats.versions:,} versions"
     if failed is not None:
-        yield Finding(
-            what="embedder", level="note", said=f"{said}; {len(owed):,} are owed, and the last try said: {failed}",
+        yield CheckResult(
+            what="embedder", level="note", said=f"{summary}; {len(owed):,} are owed, and the last try said: {failed}",
             mend="mend that; a worker goes on trying, and until then search finds these by words",
         )  # fmt: skip
     elif owed:
         mend = "start `rememo worker`: they are made by it"
-        yield Finding(what="embedder", level="note", said=f"{said}; {len(owed):,} are owed", mend=mend)
+        yield CheckResult(what="embedder", level="note", said=f"{summary}; {len(owed):,} are owed", mend=mend)
     else:
-        yield Finding(what="embedder", level="ok", said=said)
+        yield CheckResult(what="embedder", level="ok", said=summary)
 
 
-def _servers(engine: Engine) -> Iterator[Finding]:
-    for one in engine.health():
-        yield Finding(
-            what=one.name, level="ok" if one.ok else "bad", said=f"{one.place} {'answers' if one.ok else one.says}",
-            mend=None if one.ok else "start that server, or change the setting that names it",
+def _servers(engine: Engine) -> Iterator[CheckResult]:
+    for server in engine.health():
+        yield CheckResult(
+            what=server.name, level="ok" if server.ok else "bad", said=f"{server.place} {'answers' if server.ok else server.says}",
+            mend=None if server.ok else "start that server, or change the setting that names it",
         )  # fmt: skip
 
 
-def _waiting(engine: Engine, tenant: str) -> Iterator[Finding]:
+def _waiting(engine: Engine, tenant: str) -> Iterator[CheckResult]:
     held = engine.store.count(Filter(scope=Scope(tenant=tenant), quarantined=True), engine.now())
     if held:
-        yield Finding(
+        yield CheckResult(
             what="quarantine", level="note", said=f"{held:,} records are held back",
             mend="look at them: `rememo quarantine list`, and release or delete them",
         )  # fmt: skip
 
 
-def _verified(engine: Engine) -> Iterator[Finding]:
-    found = engine.store.verify()
-    for fault in found.faults:
+def _verified(engine: Engine) -> Iterator[CheckResult]:
+    check = engine.store.verify()
+    for fault in check.faults:
         mend = "restore a backup, or save what can be read by `rememo repair`"
-        yield Finding(what="verify", level="bad", said=fault, mend=mend)
-    for what in found.unchecked:
-        yield Finding(what="verify", level="note", said=f"not checked: {what}")
-    if found.ok:
-        told = ", ".join(f"{count:,} {name}" for name, count in found.checked.items())
-        yield Finding(what="verify", level="ok", said=f"sound: {told}")
+        yield CheckResult(what="verify", level="bad", said=fault, mend=mend)
+    for what in check.unchecked:
+        yield CheckResult(what="verify", level="note", said=f"not checked: {what}")
+    if check.ok:
+        counts = ", ".join(f"{count:,} {name}" for name, count in check.checked.items())
+        yield CheckResult(what="verify", level="ok", said=f"sound: {counts}")
 
 
 def _size(count: int) -> str:

@@ -17,55 +17,55 @@ Rewrite = Callable[[str], str]
 """Returns a JSON text with other ids in it."""
 
 
-class Translation:
+class IdTranslation:
     """What ids of one place are called in another, in everything that names them; texts stay as they were said."""
 
     def __init__(self, rewrite: Rewrite) -> None:
         self._rewrite = rewrite
 
     @classmethod
-    def between(cls, source: IdCipher, target: IdCipher) -> "Translation":
+    def between(cls, source: IdCipher, target: IdCipher) -> "IdTranslation":
         """Return the translation from one tenant's ids to another's."""
         return cls(lambda text: translate_ids(text, source, target))
 
-    def versions(self, versions: Iterator[StoredVersion]) -> Iterator[StoredVersion]:
+    def translate_versions(self, versions: Iterator[StoredVersion]) -> Iterator[StoredVersion]:
         """Give versions with the ids of the other place."""
-        return (replace(one, record=self.record(one.record)) for one in versions)
+        return (replace(version, record=self.translate_record(version.record)) for version in versions)
 
-    def record(self, record: Record) -> Record:
+    def translate_record(self, record: Record) -> Record:
         """Return a version with the ids of the other place."""
-        id, data, metadata = self.value([record.id, record.data, record.metadata])
+        id, data, metadata = self._translate_json([record.id, record.data, record.metadata])
         return replace(record, id=id, data=data, metadata=metadata)
 
-    def entry(self, entry: Entry) -> Entry:
+    def translate_entry(self, entry: Entry) -> Entry:
         """Return a key-value entry with the ids of the other place."""
         return replace(entry, value=self._rewrite(entry.value))
 
-    def job(self, job: Job) -> Job:
+    def translate_job(self, job: Job) -> Job:
         """Return a job with the ids of the other place."""
-        return replace(job, payload=self.value(dict(job.payload)))
+        return replace(job, payload=self._translate_json(dict(job.payload)))
 
-    def line(self, line: dict[str, Any]) -> dict[str, Any]:
+    def translate_line(self, line: dict[str, Any]) -> dict[str, Any]:
         """Return the line of an export with the ids of the other place."""
         if "record" in line:
             record = line["record"]
             names = [name for name in ("id", "data", "metadata") if name in record]
-            parts = self.value([record[name] for name in names])
+            parts = self._translate_json([record[name] for name in names])
             return line | {"record": record | dict(zip(names, parts, strict=True))}
         if "kv" in line:
             return line | {"kv": line["kv"] | {"value": self._rewrite(line["kv"]["value"])}}
         if "job" in line:
-            return line | {"job": line["job"] | {"payload": self.value(line["job"]["payload"])}}
+            return line | {"job": line["job"] | {"payload": self._translate_json(line["job"]["payload"])}}
         return line
 
-    def value(self, value: Any) -> Any:
+    def _translate_json(self, value: Any) -> Any:
         """Return a JSON value with the ids of the other place."""
         before = dump_json(value)
         after = self._rewrite(before)
         return value if after == before else json.loads(after)
 
 
-def between_engines(source: Engine, target: Engine, tenant: str) -> Translation | None:
+def translation_between(source: Engine, target: Engine, tenant: str) -> IdTranslation | None:
     """Return the translation of a tenant's ids from one engine to another; None where they are the same.
 
     A tenant that is new in an encrypted store takes over how ids are derived, so that they stay what they were.
@@ -77,4 +77,4 @@ def between_engines(source: Engine, target: Engine, tenant: str) -> Translation 
             return None
     elif source.reencryption is target.reencryption:
         return None
-    return Translation.between(source.ids.cipher(tenant), target.ids.cipher(tenant))
+    return IdTranslation.between(source.ids.cipher(tenant), target.ids.cipher(tenant))

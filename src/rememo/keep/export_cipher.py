@@ -6,14 +6,14 @@ from base64 import b64decode, b64encode
 from typing import Any, Self
 
 from rememo.errors import InvalidInput
-from rememo.keep.keys import KEY_BYTES, cipher
+from rememo.keep.data_keys import KEY_BYTES, cipher
 from rememo.store.cipher.protocol import MasterKeys, WrappedKey
 
 _PLACE = "\0export"  # no tenant can be called so
 _NONCE = 12
 
 
-class LineLock:
+class ExportCipher:
     """Seals and opens the lines of one export by a key of its own."""
 
     def __init__(self, wrapped: WrappedKey, key: bytes) -> None:

@@ -32,7 +32,7 @@ _CHUNK = 500
 _MOST_TRIES = 50
 
 
-class Derived:
+class DerivedEraser:
     """The facts, relationships and summaries of a tenant, brought in line with one erasure."""
 
     def __init__(
@@ -68,25 +68,25 @@ class Derived:
             if not self._target.covers(record.scope):
                 sources.setdefault(record.id, set()).update(_sources(record))
         for id, ids in sources.items():
-            if erased := self._doomed_among(ids):
+            if erased := self._erased_among(ids):
                 self._rewrite_summary(id, erased)
 
-    def _doomed_among(self, ids: set[str]) -> set[str]:
+    def _erased_among(self, ids: set[str]) -> set[str]:
         """Return which records are to be erased, of some."""
         wanted = sorted(ids if self._target.ids is None else ids.intersection(self._target.ids))
-        found: set[str] = set()
+        erased: set[str] = set()
         for start in range(0, len(wanted), _CHUNK):
             some = tuple(wanted[start : start + _CHUNK])
             versions = self._store.doomed(ErasureTarget(scope=self._target.scope, ids=some), len(some))
-            found.update(one.id for one in versions)
-        return found
+            erased.update(version.id for version in versions)
+        return erased
 
     def _rewrite_summary(self, id: str, erased: Container[str]) -> None:
         """Write one summary anew from the sources that are left, or remove it."""
         scope = Scope(tenant=self._tenant)
         for _ in range(_MOST_TRIES):
             held = self._store.get(Filter(scope=scope, ids=(id,), quarantined=None), self._engine.now())
-            if held is not None and not any(one in erased for one in _sources(held)):
+            if held is not None and not any(source in erased for source in _sources(held)):
                 # An erasure that was interrupted here has written it already.
                 self._store.drop_versions(self._number, self._tenant, id, held.version)
                 return
@@ -111,22 +111,22 @@ class Derived:
 
     # ---- when the records are gone
 
-    def remove_made_of_it(self) -> bool:
+    def remove_derived(self) -> bool:
         """Work out anew, or remove, what stands on records that are gone; says whether there was anything."""
         marks = self._store.marks(self._number, self._tenant)
         naming: dict[str, Record] = {}
         for record in self._store.versions(self._tenant, ["fact", "summary", REVISION]):
             if any(id in marks for id in _sources(record)):
                 naming[record.id] = record
-        facts = [one for one in naming.values() if is_fact(one)]
+        facts = [record for record in naming.values() if is_fact(record)]
         links = {
-            id: {"link": True} for one in facts if (id := _link(self._engine, one)) is not None and id not in marks
+            id: {"link": True} for fact in facts if (id := _link(self._engine, fact)) is not None and id not in marks
         }
         self._store.mark(self._number, self._tenant, links)
         self._settle(marks, facts)
         for record in naming.values():
             if is_revision(record):
-                self._take_back(record.id, marks)
+                self._retract_revisions(record.id, marks)
                 self._keep_or_remove(record.id, marks)
             elif record.kind == REVISION:
                 self._remove([record.id])
@@ -146,7 +146,7 @@ class Derived:
         return bool(naming)
 
     def _settle(self, marks: Mapping[str, Any], facts: Sequence[Record]) -> None:
-        groups = {group_of(one) for one in facts}
+        groups = {group_of(fact) for fact in facts}
         links: dict[str, tuple[FactGroup, str]] = {}
         for note in marks.values():
             if "slot" in note:
@@ -161,13 +161,13 @@ class Derived:
             some = set(ordered[start : start + _SLOTS])
             reconcile(self._engine, FactChanges(self._tenant, dropped=dropped, groups=some))
         for id, (group, about) in links.items():
-            if not self._held(group, about):
+            if not self._is_still_known(group, about):
                 writes = relationship_writes(self._engine, self._tenant, {DerivedId(id): None})
                 if writes:
                     self._engine.commit(Scope(tenant=self._tenant), writes)
                     self._store.mark(self._number, self._tenant, {id: {"link": True}})
 
-    def _held(self, group: FactGroup, about: str) -> bool:
+    def _is_still_known(self, group: FactGroup, about: str) -> bool:
         """Whether a fact that is left says the same."""
         conditions = (
             Condition("data", ("match", "subject"), "$eq", group.subject),
@@ -177,7 +177,7 @@ class Derived:
         filter = Filter(scope=group.home, kinds=("fact",), conditions=conditions)
         return self._store.count(filter, self._engine.now()) > 0
 
-    def _take_back(self, id: str, marks: Mapping[str, Any]) -> None:
+    def _retract_revisions(self, id: str, marks: Mapping[str, Any]) -> None:
         """Take what erased records made of another one out of its revision record; what the others made of it stays."""
         scope = Scope(tenant=self._tenant)
         for _ in range(_MOST_TRIES):
@@ -197,13 +197,13 @@ class Derived:
     def _keep_or_remove(self, id: str, marks: Mapping[str, Any]) -> None:
         """Keep a fact or a revision from the version on that names none of what is gone; without one, it goes too."""
         versions = self._store.history(Scope(tenant=self._tenant), id)
-        naming = [one for one in versions if any(source in marks for source in _sources(one))]
+        naming = [version for version in versions if any(source in marks for source in _sources(version))]
         if not naming:
             return
         last = naming[-1].version
         if versions[-1].version > last and versions[-1].superseded_at is None:
-            for one in naming:
-                self._look_for(one.text)
+            for version in naming:
+                self._look_for(version.text)
             self._store.drop_versions(self._number, self._tenant, id, last + 1)
             if is_fact(versions[-1]):
                 self._store.add_counts(self._number, self._tenant, {"facts_kept": 1})
@@ -215,7 +215,7 @@ class Derived:
         return bool(versions) and versions[-1].superseded_at is not None
 
 
-def note_of(engine: Engine, fact: Record, target: ErasureTarget) -> dict[str, Any]:
+def rebuild_note(engine: Engine, fact: Record, target: ErasureTarget) -> dict[str, Any]:
     """Return what must be worked out anew without a record; nothing where it is no fact, or all around it goes too."""
     if not is_fact(fact) or target.covers(home(fact.scope)):
         return {}
@@ -238,11 +238,11 @@ def _always(_: Statement) -> bool:
 
 def _sources(record: Record) -> list[str]:
     """Return the ids of what a record was made of; a summary also names those that it left out."""
-    found: list[str] = []
+    sources: list[str] = []
     for name in ("sources", "left_out", "kept"):
         ids = record.data.get(name)
-        found += [one for one in ids if isinstance(one, str)] if isinstance(ids, list) else []  # pyright: ignore[reportUnknownVariableType] - JSON
-    return found
+        sources += [id for id in ids if isinstance(id, str)] if isinstance(ids, list) else []  # pyright: ignore[reportUnknownVariableType] - JSON
+    return sources
 
 
 def _link(engine: Engine, fact: Record) -> str | None:

@@ -8,20 +8,20 @@ from typer.testing import CliRunner
 
 from rememo.cli import doctor
 from rememo.cli.app import cli
-from rememo.keep.python_faults import PYTHON_FAULTS, find_python_faults
+from rememo.keep.python_bugs import PYTHON_BUGS, find_python_bugs
 
 
 def test_a_fault_belongs_to_the_releases_of_one_series():
-    for fault in PYTHON_FAULTS:
+    for fault in PYTHON_BUGS:
         assert fault.first[:2] == fault.fixed[:2]
-        assert fault in find_python_faults(fault.first)
-        assert fault not in find_python_faults(fault.fixed)
-    assert find_python_faults((3, 12, 0)) == []
+        assert fault in find_python_bugs(fault.first)
+        assert fault not in find_python_bugs(fault.fixed)
+    assert find_python_bugs((3, 12, 0)) == []
 
 
 def test_the_table_is_right_about_this_python():
-    found = " ".join(fault.description for fault in find_python_faults(sys.version_info[:3]))
-    assert ("106052" in found) == (re.fullmatch("(?:ab?c)*+", "a") is not None)
+    descriptions = " ".join(fault.description for fault in find_python_bugs(sys.version_info[:3]))
+    assert ("106052" in descriptions) == (re.fullmatch("(?:ab?c)*+", "a") is not None)
 
 
 @pytest.mark.parametrize(("release", "level"), [((3, 11, 2), "note"), ((3, 12, 13), "ok")])

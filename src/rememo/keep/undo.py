@@ -8,7 +8,7 @@ from typing import Final
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, NotFound, VersionConflict
-from rememo.keep.versions import going_back, states
+from rememo.keep.versions import read_states, rollback_writes
 from rememo.learn.derived_records import is_derived_record, manually_changed, restore_manual_parts
 from rememo.learn.facts import facts_from
 from rememo.model.receipt import Receipt
@@ -25,7 +25,7 @@ _CONTENT: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _RollbackPlan:
     """How a scope goes back."""
 
     writes: list[Write]
@@ -37,9 +37,9 @@ def roll_back(view: View, to: datetime) -> Receipt:
     """Make a whole scope what it was known to be at a moment."""
     engine, scope = view.engine, view.scope
 
-    def plan() -> _Plan:
+    def plan() -> _RollbackPlan:
         ids = engine.store.touched(scope, to, None, engine.now())
-        return _planned(engine, scope, going_back(engine, scope, ids, to), to)
+        return _make_plan(engine, scope, rollback_writes(engine, scope, ids, to), to)
 
     return _commit(view, plan, "rollback")
 
@@ -52,17 +52,17 @@ def undo(view: View, receipt: Receipt, before: datetime) -> Receipt:
     engine, scope = view.engine, view.scope
     ids = [id for id in receipt.ids if receipt.outcomes.get(id) not in ("ignored", "unchanged")]
 
-    def plan() -> _Plan:
-        was = states(engine, scope, ids, before)
-        plain, learned = _sorted(engine, scope, receipt, {id: was.get(id) for id in ids})
+    def plan() -> _RollbackPlan:
+        was = read_states(engine, scope, ids, before)
+        plain, learned = _split_learned(engine, scope, receipt, {id: was.get(id) for id in ids})
         merged = [restore_manual_parts(engine, was.get(id), now) for id, now in learned.items()]
-        writes = [*going_back(engine, scope, plain, before), *(write for write in merged if write is not None)]
-        return _planned(engine, scope, writes, before)
+        writes = [*rollback_writes(engine, scope, plain, before), *(write for write in merged if write is not None)]
+        return _make_plan(engine, scope, writes, before)
 
     return _commit(view, plan, "undo")
 
 
-def _sorted(
+def _split_learned(
     engine: Engine, scope: Scope, receipt: Receipt, before: Mapping[str, Record | None]
 ) -> tuple[list[str], dict[str, Record | None]]:
     """Return the records that are as the write left them, and as they are now those that learning has a part in.
@@ -76,7 +76,11 @@ def _sorted(
         last = versions[-1] if versions else None
         now = None if last is None or last.superseded_at is not None else last
         deleted = receipt.outcomes[id] == "deleted"
-        left = None if deleted else next((one for one in versions if one.version == receipt.versions[id]), None)
+        left = (
+            None
+            if deleted
+            else next((version for version in versions if version.version == receipt.versions[id]), None)
+        )
         thinned = left is None and not deleted
         if last is not None and not thinned and _same_content(left, now):
             if is_derived_record(last) and manually_changed(was, left):
@@ -93,27 +97,27 @@ def _sorted(
     return plain, learned
 
 
-def _same_content(one: Record | None, other: Record | None) -> bool:
+def _same_content(first: Record | None, other: Record | None) -> bool:
     """Whether two states of a record say the same: a later change that was taken back is none any more."""
-    if one is None or other is None:
-        return one is other
-    return all(getattr(one, name) == getattr(other, name) for name in _CONTENT)
+    if first is None or other is None:
+        return first is other
+    return all(getattr(first, name) == getattr(other, name) for name in _CONTENT)
 
 
-def _planned(engine: Engine, scope: Scope, writes: list[Write], to: datetime) -> _Plan:
+def _make_plan(engine: Engine, scope: Scope, writes: list[Write], to: datetime) -> _RollbackPlan:
     """Find out which of the records that end had left something known at that time.
 
     A message may have left the memory while what was learned from it stayed, as in a summary: then it leaves so again.
     """
     ending = [write.id for write in writes if isinstance(write, Remove)]
     known = facts_from(engine, scope.tenant, ending, known_at=to)
-    return _Plan(writes=writes, still_learned=frozenset(id for id, facts in known.items() if facts))
+    return _RollbackPlan(writes=writes, still_learned=frozenset(id for id, facts in known.items() if facts))
 
 
-def _commit(view: View, plan: Callable[[], _Plan], operation: str) -> Receipt:
+def _commit(view: View, plan: Callable[[], _RollbackPlan], operation: str) -> Receipt:
     """Write a plan; one that others overtook is made anew."""
 
-    def write(made: _Plan) -> Receipt:
+    def write(made: _RollbackPlan) -> Receipt:
         return view.commit(made.writes, operation=operation, still_learned=made.still_learned)
 
     conflicts = (AlreadyExists, NotFound, VersionConflict)  # of a worker that was faster
