@@ -151,7 +151,7 @@ def check_not_blank(value: object, field: str, *, most: int) -> str:
     """Return text that is not blank."""
     text = check_text(value, field, max_bytes=most)
     if not text.strip():
-        raise InvalidInput(f"{field} is empty; say something")
+        raise InvalidInput(f"{field} is empty; give it a text")
     return text
 
 

@@ -72,22 +72,22 @@ class Documents(Collection):
         a `source` it is the file's name.
         """
         self._view.need_present()
-        if (first := self._first(key)) is not None:
+        if (first := self._first_receipt(key)) is not None:
             return first
         wanted = None if media_type is None else media_type_of(media_type)
-        filed = _tags(tags)
-        source, title = _checked(source, title)
-        name, original = self._original(text, path, data, source)
-        id, stored = self._place_for(sha256(original).hexdigest())
+        filed = _check_tags(tags)
+        source, title = _check_source_and_title(source, title)
+        name, original = self._read_original(text, path, data, source)
+        id, stored = self._find_id(sha256(original).hexdigest())
         if stored is not None:
-            return _ignored(stored)
-        content = self._content(name, original, text, wanted)
+            return _ignored_receipt(stored)
+        content = self._read_content(name, original, text, wanted)
         if source is None and path is not None and name.isprintable():
             source = name
         particulars = {**content.particulars, **drop_none(source=source, tags=filed or None)}
         named = None if path is None else PurePath(path).stem
         titled, more = self._view.engine.redact(title or _title(content.extracted, named))
-        items = self._items(id, titled, content.extracted.text, particulars, metadata)
+        items = self._make_items(id, titled, content.extracted.text, particulars, metadata)
         if self._view.engine.settings.redact:
             for place, item in enumerate(items):
                 item["redacted"] = content.redacted + more if place == 0 else {}
@@ -116,15 +116,15 @@ class Documents(Collection):
         """
         self._view.need_present()
         self._view.need_no_batch("documents.update()")
-        if (first := self._first(key)) is not None:
+        if (first := self._first_receipt(key)) is not None:
             return first
         wanted = None if media_type is None else media_type_of(media_type)
-        filed = None if tags is None else _tags(tags)
-        source, title = _checked(source, title)
+        filed = None if tags is None else _check_tags(tags)
+        source, title = _check_source_and_title(source, title)
         content: _Content | None = None
         if text is not None or path is not None or data is not None:
-            name, original = self._original(text, path, data, source)
-            content = self._content(name, original, text, wanted)
+            name, original = self._read_original(text, path, data, source)
+            content = self._read_content(name, original, text, wanted)
         elif title is source is filed is metadata is None:
             raise InvalidInput("update() was given nothing to change; give text=, path= or data=, a title or tags")
 
@@ -149,10 +149,10 @@ class Documents(Collection):
             named, taken = self._view.engine.redact(titled or Document(record).title)
             taken += Counter() if content is None else content.redacted
             kept = record.metadata if metadata is None else metadata
-            return self._changes(record, named, body, particulars, kept, redacted=taken)
+            return self._update_writes(record, named, body, particulars, kept, redacted=taken)
 
         def write(writes: "list[Write]") -> DocumentReceipt:
-            return _receipt(self._view.commit(writes, key))
+            return _to_document_receipt(self._view.commit(writes, key))
 
         if expected_version is not None:
             return write(prepare())
@@ -163,10 +163,10 @@ class Documents(Collection):
     def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
         """End a document with all its chunks, in one transaction; `undo()` of the receipt brings all of it back."""
         self._view.need_present()
-        if (first := self._first(key)) is not None:
+        if (first := self._first_receipt(key)) is not None:
             return first
         receipt = self._view.remove(self._record(id).id, expected_version, key)
-        return receipt if receipt.status == "pending" else _receipt(receipt)
+        return receipt if receipt.status == "pending" else _to_document_receipt(receipt)
 
     # ---- reading
 
@@ -185,7 +185,7 @@ class Documents(Collection):
         known_at: datetime | None = None,
     ) -> "list[Document]":
         """Return the latest `limit` documents that have all the tags, oldest first; `offset` passes over the newest."""
-        filter = self._where("document", tags, source, metadata=metadata, known_at=known_at)
+        filter = self._filter_by("document", tags, source, metadata=metadata, known_at=known_at)
         return [Document(record) for record in self._read(filter, limit, offset)]
 
     def text(self, id: str, *, known_at: datetime | None = None) -> str:
@@ -234,7 +234,7 @@ class Documents(Collection):
         explain: bool = False,
     ) -> "list[Passage]":
         """Return the chunks of all documents that answer a question, each with its document, best first."""
-        filter = self._where("chunk", tags, source, known_at=known_at)
+        filter = self._filter_by("chunk", tags, source, known_at=known_at)
         wanted = self._query(query, filter, check_limit(limit, maximum=_MOST_HITS))
         wanted = replace(wanted, threshold=check_unit(threshold, "threshold"), mode=self._mode(mode), explain=explain)
         hits = search(self._view.engine, wanted)
@@ -253,11 +253,11 @@ class Documents(Collection):
 
     # ---- parts
 
-    def _first(self, key: str | None) -> DocumentReceipt | None:
+    def _first_receipt(self, key: str | None) -> DocumentReceipt | None:
         if key is None or self._view.batching is not None:  # a key inside a batch is refused by the view
             return None
         first = self._view.engine.first_receipt(self._view.scope, key)
-        return None if first is None else _receipt(first)
+        return None if first is None else _to_document_receipt(first)
 
     def _derive(self, name: str) -> DerivedId:
         return self._view.engine.ids.derive(self._view.scope.tenant, name)
@@ -269,7 +269,7 @@ class Documents(Collection):
         name = self._view.engine.ids.name(self._view.scope.tenant, document)
         return tuple(self._derive(chunk_name(name, place)) for place in range(count))
 
-    def _place_for(self, hash: str) -> "tuple[DerivedId, Record | None]":
+    def _find_id(self, hash: str) -> "tuple[DerivedId, Record | None]":
         """Return the id that some content has or gets, and the document that has it already.
 
         A document that was changed keeps the id of what it was; that content, when it comes again, gets another.
@@ -282,10 +282,10 @@ class Documents(Collection):
                 return id, stored
             name = document_name(self._view.scope, f"{name} {hash}")
 
-    def _content(self, name: str, original: bytes, text: str | None, media_type: str | None) -> "_Content":
+    def _read_content(self, name: str, original: bytes, text: str | None, media_type: str | None) -> "_Content":
         """Read what was given."""
         if text is not None and media_type in (None, TEXT):
-            kind, extracted = TEXT, self._given(text, original)
+            kind, extracted = TEXT, self._read_text(text, original)
         else:
             kind, extracted = extract(original, name, media_type, self._limits)
         # Before it is split: the places of its parts are counted in what is stored.
@@ -294,7 +294,7 @@ class Documents(Collection):
         particulars = {"media_type": kind, "size": len(original), "hash": hash, "characters": len(clean)}
         return _Content(extracted=replace(extracted, text=clean), particulars=particulars, redacted=taken)
 
-    def _changes(
+    def _update_writes(
         self,
         record: Record,
         title: str,
@@ -306,7 +306,7 @@ class Documents(Collection):
     ) -> "list[Write]":
         """Return the writes that make a document another; where a part of it is suspicious, all of it is held back."""
         engine = self._view.engine
-        document, *chunks = self._items(record.id, title, text, particulars, metadata)
+        document, *chunks = self._make_items(record.id, title, text, particulars, metadata)
         own: dict[str, Any] = {"trust": record.trust, "expires_at": record.expires_at, "on_conflict": "replace"}
         changed = {name: document[name] for name in ("text", "data", "metadata", "source")}
         if engine.settings.redact:
@@ -320,7 +320,7 @@ class Documents(Collection):
         rest = engine.store.read(filter, engine.now()) if ids else []
         return [revised, *puts, *(Remove(id=chunk.id, scope=chunk.scope, expected=chunk.version) for chunk in rest)]
 
-    def _original(
+    def _read_original(
         self, text: object, path: str | os.PathLike[str] | None, data: object, source: str | None
     ) -> tuple[str, bytes]:
         """Return the name of what was given and its bytes."""
@@ -337,14 +337,14 @@ class Documents(Collection):
             raise InvalidInput(f"data must be bytes, not {type(data).__name__}; use text= for text")
         return name, bytes(data)
 
-    def _given(self, text: str, original: bytes) -> DocumentText:
+    def _read_text(self, text: str, original: bytes) -> DocumentText:
         if not text.strip():
             raise InvalidInput(f"text has {len(original)} bytes and no word; there is nothing to remember")
         if len(text) > self._limits.characters:
             raise too_long("text", text, self._limits)
         return DocumentText(text)
 
-    def _items(
+    def _make_items(
         self, id: str, title: str, text: str, particulars: dict[str, Any], metadata: Mapping[str, Any] | None
     ) -> "list[dict[str, Any]]":
         """Return the fields of the document and of its chunks."""
@@ -353,7 +353,7 @@ class Documents(Collection):
             raise InvalidInput(
                 f"{title!r} makes {len(pieces):,} chunks, more than the {self._limits.chunks:,} allowed; split it into parts"
             )
-        summary = _shortened(summarise(text, analyzer=self._view.engine.analyzer), _LONGEST_SUMMARY)
+        summary = _shorten(summarise(text, analyzer=self._view.engine.analyzer), _LONGEST_SUMMARY)
         source = particulars.get("source")
         document: dict[str, Any] = {
             "kind": "document",
@@ -370,7 +370,7 @@ class Documents(Collection):
                 "kind": "chunk",
                 "id": ids[place],
                 "text": text[piece.start : piece.end],
-                "data": {**shared, **_place(place, piece)},
+                "data": {**shared, **_chunk_data(place, piece)},
                 "source": source,
             }
             for place, piece in enumerate(pieces)
@@ -385,12 +385,12 @@ class Documents(Collection):
         for item in items[1:]:
             item["on_conflict"] = "ignore" if batching else "replace"
         try:
-            return _receipt(self._view.put(items, key))
+            return _to_document_receipt(self._view.put(items, key))
         except AlreadyExists:
             stored = self._view.find(id, quarantined=None)
             if stored is None:
                 raise
-            return _ignored(stored)
+            return _ignored_receipt(stored)
 
     def _chunks(self, ids: tuple[str, ...], known_at: datetime | None = None) -> "list[Chunk]":
         chunks: list[Chunk] = []
@@ -399,7 +399,7 @@ class Documents(Collection):
             chunks += [Chunk(record) for record in self._read(filter, None)]
         return sorted(chunks, key=lambda chunk: chunk.place)
 
-    def _where(
+    def _filter_by(
         self,
         kind: str,
         tags: Iterable[str],
@@ -408,7 +408,7 @@ class Documents(Collection):
         metadata: Mapping[str, Any] | None = None,
         known_at: datetime | None = None,
     ) -> Filter:
-        conditions = tuple(Condition("data", ("tags",), "$contains", tag) for tag in _tags(tags))
+        conditions = tuple(Condition("data", ("tags",), "$contains", tag) for tag in _check_tags(tags))
         if source is not None:
             conditions += (Condition("data", ("source",), "$eq", check_label(source, "source")),)
         return self._view.filter(kind=kind, metadata=metadata, known_at=known_at, conditions=conditions)
@@ -437,13 +437,13 @@ class _Content:
     redacted: Counter[str]
 
 
-def _checked(source: str | None, title: str | None) -> tuple[str | None, str | None]:
+def _check_source_and_title(source: str | None, title: str | None) -> tuple[str | None, str | None]:
     if source is not None:
         check_label(source, "source")
     return source, None if title is None else check_not_blank(title, "title", most=_LONGEST_TITLE * 4)
 
 
-def _tags(tags: object) -> tuple[str, ...]:
+def _check_tags(tags: object) -> tuple[str, ...]:
     if isinstance(tags, str) or not isinstance(tags, Iterable):
         raise InvalidInput("tags must be a collection of words; write tags=[…] for one")
     unique = tuple(dict.fromkeys(check_label(tag, "a tag") for tag in cast("Iterable[object]", tags)))
@@ -468,25 +468,25 @@ def _first_title(*candidates: str | None) -> str | None:
     for candidate in candidates:
         title = "" if candidate is None else " ".join(candidate.split())
         if title and title.isprintable():
-            return _shortened(title, _LONGEST_TITLE)
+            return _shorten(title, _LONGEST_TITLE)
     return None
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     if len(text) <= most:
         return text
     cut = text[: most - 1]
     return f"{cut.rsplit(maxsplit=1)[0] if ' ' in cut else cut}…"
 
 
-def _place(place: int, piece: TextChunk) -> dict[str, Any]:
-    headings = [_shortened(heading, _LONGEST_HEADING) for heading in piece.headings]
+def _chunk_data(place: int, piece: TextChunk) -> dict[str, Any]:
+    headings = [_shorten(heading, _LONGEST_HEADING) for heading in piece.headings]
     return drop_none(place=place, start=piece.start, end=piece.end, headings=headings or None)
 
 
-def _receipt(receipt: Receipt) -> DocumentReceipt:
+def _to_document_receipt(receipt: Receipt) -> DocumentReceipt:
     return DocumentReceipt(**{field.name: getattr(receipt, field.name) for field in fields(receipt)})
 
 
-def _ignored(stored: Record) -> DocumentReceipt:
+def _ignored_receipt(stored: Record) -> DocumentReceipt:
     return DocumentReceipt(ids=(stored.id,), versions={stored.id: stored.version}, outcomes={stored.id: "ignored"})

@@ -57,12 +57,12 @@ class Facts:
         `valid_from` it counts as said now. A contradiction is settled by the predicate's policy before this returns.
         """
         self._need_writable("facts.add()")
-        about, name = self._subject(subject), _predicate(predicate)
-        value = normalise_object(self._text(object, "object"))
+        about, name = self._check_subject(subject), _check_predicate(predicate)
+        value = normalise_object(self._check_text(object, "object"))
         if not value:
-            raise InvalidInput("a fact needs an object: say what the subject is said to be, have or do")
+            raise InvalidInput("a fact needs an object: give the value that the predicate states of the subject")
         check_unit(confidence, "confidence")
-        begin, end = _time(valid_from, "valid_from"), _time(valid_to, "valid_to")
+        begin, end = _check_time(valid_from, "valid_from"), _check_time(valid_to, "valid_to")
         if begin is not None and end is not None and begin > end:
             raise InvalidInput("valid_from is later than valid_to; swap them")
         tenant, scope = self._view.scope.tenant, self._view.home
@@ -79,7 +79,7 @@ class Facts:
             name=name_of or new_id(),
             begin=begin,
             end=end,
-            wording=None if wording is None else self._text(wording, "wording"),
+            wording=None if wording is None else self._check_text(wording, "wording"),
             bound=self._view.bound,
         )
         given = [self._source(source) for source in check_many(sources, "sources")]
@@ -111,13 +111,13 @@ class Facts:
             raise InvalidInput("update() was given nothing to change")
         if "confidence" in fixed:
             check_unit(fixed["confidence"], "confidence")
-        fixed |= {name: _time(fixed[name], _NAMES[name]) for name in ("begin", "end") if name in fixed}
+        fixed |= {name: _check_time(fixed[name], _NAMES[name]) for name in ("begin", "end") if name in fixed}
         begin, end = fixed.get("begin", fact.valid_from), fixed.get("end", fact.valid_to)
         if isinstance(begin, datetime) and isinstance(end, datetime) and begin > end:
             raise InvalidInput("valid_from is later than valid_to; swap them")
-        value = fact.object if object is UNSET else normalise_object(self._text(object, "object"))
+        value = fact.object if object is UNSET else normalise_object(self._check_text(object, "object"))
         if not value:
-            raise InvalidInput("a fact needs an object: say what the subject is said to be, have or do")
+            raise InvalidInput("a fact needs an object: give the value that the predicate states of the subject")
         corrects = None if folded(value) == folded(fact.object) else fact.object
         before = [Statement.from_dict(statement, fact.record.scope) for statement in fact.record.data["statements"]]
         asserted = [statement for statement in before if statement.asserts] or before
@@ -132,7 +132,7 @@ class Facts:
             ends=False,
             corrects=corrects,
             fixed=tuple(fixed),
-            wording=asserted[-1].wording if wording is UNSET else self._text(wording, "wording"),
+            wording=asserted[-1].wording if wording is UNSET else self._check_text(wording, "wording"),
             bound=self._view.bound,
             amends=None,
         )
@@ -140,7 +140,7 @@ class Facts:
             statement = replace(statement, begin=begin, end=end, said=max(statement.said for statement in before))
         else:
             # It is kept with what it amends, and decides no more than that does.
-            held = _bound(fact.record)
+            held = _bound_labels(fact.record)
             both = tuple(name for name in LABELS if name in held or name in self._view.bound)
             statement = replace(statement, bound=both, amends=held if held != both else None)
         if "confidence" not in fixed:
@@ -183,7 +183,7 @@ class Facts:
                 name=new_id(),
                 refused=True,
                 bound=self._view.bound,
-                amends=_bound(fact.record),
+                amends=_bound_labels(fact.record),
             )
             changes.add(fact.subject, fact.predicate, refusal)
         return reconcile(self._engine, changes).receipt(kept[0].id)
@@ -194,14 +194,14 @@ class Facts:
         `latest`: what began later ends the older. `keep`: the first stays. `ask`: both stay until `resolve`.
         `gather`: all hold, as with predicates of many values.
         """
-        name, tenant = _predicate(predicate), self._view.scope.tenant
+        name, tenant = _check_predicate(predicate), self._view.scope.tenant
         if mode is None:
             return policy_of(self._engine, tenant, name)
         if mode not in POLICIES:
             raise InvalidInput(f"there is no policy {mode!r}; the policies are {', '.join(POLICIES)}")
         self._need_writable("facts.policy()")
         self._engine.kv.set(tenant, POLICY_SPACE, name, dump_json(mode), self._engine.now())
-        filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), conditions=(_equal("predicate", name),))
+        filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), conditions=(_data_equals("predicate", name),))
         changes = FactChanges(tenant)
         changes.groups |= {
             group_of(record) for record in self._engine.store.read(filter, self._engine.now()) if is_fact(record)
@@ -218,7 +218,7 @@ class Facts:
         record = self._view.get(id, known_at=known_at)
         if not is_fact(record):
             raise NotFound(f"record {id!r} is no fact that was added or learned here, but a {record.kind}")
-        return _fact(record, self._moment(known_at))
+        return _to_fact(record, self._effective_time(known_at))
 
     def list(
         self,
@@ -278,13 +278,13 @@ class Facts:
         check_flag(current_only, "current_only")
         if known_at is None:
             self._view.wait_for_extraction()
-        moment = self._moment(known_at)
+        moment = self._effective_time(known_at)
         if valid_at is not None:
             status = () if not current_only else (Condition("data", ("status",), "$ne", "retracted"),)
             filters = [self._filter(conditions + status, known_at, valid_at)]
         elif current_only:
             shown = (Condition("data", ("status",), "$in", list(_SHOWN)),)
-            ending = (_equal("status", "superseded"),)
+            ending = (_data_equals("status", "superseded"),)
             # What will be superseded one day still holds today.
             filters = [self._filter(conditions + shown, known_at), self._filter(conditions + ending, known_at, moment)]
         else:
@@ -303,14 +303,14 @@ class Facts:
         against what holds in another: it could not end what the key does not see.
         """
         self._view.wait_for_extraction()
-        moment = self._moment(None)
-        disputed = [record for record in self._records((_equal("status", "disputed"),)) if is_fact(record)]
+        moment = self._effective_time(None)
+        disputed = [record for record in self._records((_data_equals("status", "disputed"),)) if is_fact(record)]
         groups: dict[FactGroup, dict[str, Record]] = {}
         for record in (*disputed, *self._beside_bound()):
             groups.setdefault(group_of(record), {})[record.id] = record
         conflicts: list[Conflict] = []
         for records in groups.values():
-            facts = [_fact(record, moment) for record in sorted(records.values(), key=lambda record: record.at)]
+            facts = [_to_fact(record, moment) for record in sorted(records.values(), key=lambda record: record.at)]
             conflicts.append(Conflict(subject=facts[0].subject, predicate=facts[0].predicate, facts=tuple(facts)))
         return conflicts
 
@@ -323,8 +323,8 @@ class Facts:
         `ModelFailed` or `OverBudget` when it gives nothing.
         """
         moment = self._engine.now() if at is None else to_utc(at, "at")
-        who = self._speaker if speaker is None else self._text(speaker, "speaker")
-        checked_text = self._text(text, "text")
+        who = self._speaker if speaker is None else self._check_text(speaker, "speaker")
+        checked_text = self._check_text(text, "text")
         facts = extract(checked_text, speaker=who, at=moment)
         if not model:
             return facts
@@ -350,7 +350,7 @@ class Facts:
 
     def _beside_bound(self) -> "list[Record]":
         """Return facts of this view that bound writers told, with those that hold beside them and say something else."""
-        moment, current = self._moment(None), _equal("status", "current")
+        moment, current = self._effective_time(None), _data_equals("status", "current")
         bound_facts = self._records((Condition("data", (BOUND,), "$exists", True), current))
         groups = {group_of(record) for record in bound_facts if is_fact(record) and holds(record, moment)}
         groups = {group for group in groups if policy_of(self._engine, group.home.tenant, group.predicate) != "gather"}
@@ -385,7 +385,7 @@ class Facts:
             for record in reversed(records):
                 if not is_fact(record):
                     continue
-                fact = _fact(record, moment)
+                fact = _to_fact(record, moment)
                 if held and not holds(record, moment):
                     continue
                 same = (group_of(record), folded(fact.object), fact.valid_from, fact.valid_to, fact.status)
@@ -406,15 +406,15 @@ class Facts:
     def _conditions(self, subject: str | None, predicate: str | None, object: str | None) -> tuple[Condition, ...]:
         conditions: list[Condition] = []
         if subject is not None:
-            conditions.append(Condition("data", ("match", "subject"), "$eq", folded(self._subject(subject))))
+            conditions.append(Condition("data", ("match", "subject"), "$eq", folded(self._check_subject(subject))))
         if predicate is not None:
-            conditions.append(_equal("predicate", _predicate(predicate)))
+            conditions.append(_data_equals("predicate", _check_predicate(predicate)))
         if object is not None:
-            value = normalise_object(self._text(object, "object"))
+            value = normalise_object(self._check_text(object, "object"))
             conditions.append(Condition("data", ("match", "object"), "$eq", folded(value)))
         return tuple(conditions)
 
-    def _moment(self, known_at: datetime | None) -> datetime:
+    def _effective_time(self, known_at: datetime | None) -> datetime:
         moments = [to_utc(known_at, "known_at")] if known_at is not None else []
         if self._view.known_at is not None:
             moments.append(self._view.known_at)
@@ -424,10 +424,10 @@ class Facts:
     def _speaker(self) -> str:
         return self._view.home.user or "user"
 
-    def _subject(self, subject: object) -> str:
-        name = normalise_subject(self._text(subject, "subject"), self._speaker)
+    def _check_subject(self, subject: object) -> str:
+        name = normalise_subject(self._check_text(subject, "subject"), self._speaker)
         if not name:
-            raise InvalidInput("a fact needs a subject: say whom or what it is about")
+            raise InvalidInput("a fact needs a subject: name whom or what it is about")
         return name
 
     def _source(self, source: str | Source) -> Source:
@@ -436,7 +436,7 @@ class Facts:
             return source
         return Source(source, self._view.get(source).version)
 
-    def _text(self, value: object, field: str) -> str:
+    def _check_text(self, value: object, field: str) -> str:
         return self._engine.redact(check_text(value, field, max_bytes=self._engine.settings.max_text_bytes))[0]
 
     def _with_redactions(self, receipt: Receipt, *texts: str) -> Receipt:
@@ -452,27 +452,27 @@ class Facts:
 _NAMES = {"begin": "valid_from", "end": "valid_to"}
 
 
-def _predicate(predicate: object) -> str:
+def _check_predicate(predicate: object) -> str:
     name = normalise_predicate(check_label(predicate, "predicate"))
     if not name:
         raise InvalidInput(f"a fact needs a predicate: {predicate!r} has no word in it")
     return name
 
 
-def _bound(record: Record) -> tuple[str, ...]:
+def _bound_labels(record: Record) -> tuple[str, ...]:
     """Return the labels that those who told a fact were bound to."""
     return tuple(record.data.get(BOUND, ()))
 
 
-def _equal(name: str, value: str) -> Condition:
+def _data_equals(name: str, value: str) -> Condition:
     return Condition("data", (name,), "$eq", value)
 
 
-def _time(value: object, field: str) -> datetime | None:
+def _check_time(value: object, field: str) -> datetime | None:
     return None if value is None else to_utc(value, field)
 
 
-def _fact(record: Record, moment: datetime) -> Fact:
+def _to_fact(record: Record, moment: datetime) -> Fact:
     data = record.data
     status: FactStatus = data["status"]
     if status == "superseded" and record.valid_to is not None and record.valid_to > moment:

@@ -129,11 +129,11 @@ class Goals(Collection):
 
     def done(self, id: str, *, key: str | None = None) -> Receipt:
         """Say that a goal is reached."""
-        return self._turn(id, "done", key)
+        return self._set_status(id, "done", key)
 
     def drop(self, id: str, *, key: str | None = None) -> Receipt:
         """Give a goal up."""
-        return self._turn(id, "dropped", key)
+        return self._set_status(id, "dropped", key)
 
     def open(self, *, limit: int = 100) -> "list[Goal]":
         """Return the open goals, most urgent first: by priority, then by when they are due, then oldest first."""
@@ -156,7 +156,7 @@ class Goals(Collection):
         filter = self._filter(data={"status": wanted, "parent": parent}, metadata=metadata, known_at=known_at)
         return [Goal(record) for record in self._read(filter, limit, offset)]
 
-    def _turn(self, id: str, status: str, key: str | None) -> Receipt:
+    def _set_status(self, id: str, status: str, key: str | None) -> Receipt:
         return self._change(
             id,
             lambda record: None if record.data.get("status") == status else {"data": {**record.data, "status": status}},

@@ -1,4 +1,4 @@
-"""Jobs: the later work of a tenant, and what went wrong with it."""
+"""Jobs: the background work of a tenant, and its failures."""
 
 from typing import get_args
 

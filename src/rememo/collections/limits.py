@@ -101,7 +101,7 @@ class RoomLimits:
         )
         own = _Functions(evict if callable(evict) else None, handler)
         _functions.setdefault(self._engine, {})[self._tenant, room] = own
-        self._keep(limits)
+        self._store(limits)
         self.enforce()
         return limits
 
@@ -118,10 +118,10 @@ class RoomLimits:
         if limits is None:
             self.remove()
         elif limits != self._stored():
-            self._keep(limits)
+            self._store(limits)
             self.enforce()
 
-    def _keep(self, limits: MessageLimits) -> None:
+    def _store(self, limits: MessageLimits) -> None:
         value = dump_json({name: getattr(limits, name) for name in limits.__slots__})
         self._engine.kv.set(self._tenant, self._space, _KEY, value, self._engine.now())
 
@@ -143,7 +143,7 @@ class RoomLimits:
         room = _Room(self._engine, Scope(tenant=self._tenant, room=self._room), limits)
         for _ in range(_MOST_TRIES):
             try:
-                leaving = room.leaving(strategy)
+                leaving = room.select_leaving(strategy)
                 if leaving and own.handler is not None:
                     own.handler([Message(record) for record in leaving])
             except Exception as error:  # noqa: BLE001 - a handler may veto by any exception; the message is stored
@@ -152,7 +152,7 @@ class RoomLimits:
             if not leaving:
                 return
             try:
-                room.let_go(leaving)
+                room.remove_all(leaving)
             except (NotFound, VersionConflict):
                 continue  # another process let some of them go, or one was changed: look again
 
@@ -192,7 +192,7 @@ class _Room:
         self._limits = limits
         self._filter = Filter(scope=scope, kinds=("message",))
 
-    def leaving(self, strategy: Strategy | None) -> list[Record]:
+    def select_leaving(self, strategy: Strategy | None) -> list[Record]:
         """Return what must leave next, oldest first; nothing when all is well or all that is left must stay."""
         limits = self._limits
         total = self._engine.store.count(self._filter, self._engine.now())
@@ -230,7 +230,7 @@ class _Room:
             unit for unit in grouped if unit is not newest and not any(self._stays(records[place]) for place in unit)
         ]
         if strategy is not None:
-            free = _ordered(strategy, records, free)
+            free = _order_by_strategy(strategy, records, free)
         chosen: list[int] = []
         for group in free:
             if (over <= 0 and excess <= 0) or len(chosen) >= _AT_ONCE:
@@ -250,7 +250,7 @@ class _Room:
     def _stays(self, record: Record) -> bool:
         return record.pinned or record.data.get("role") in self._limits.keep_roles
 
-    def let_go(self, leaving: Sequence[Record]) -> None:
+    def remove_all(self, leaving: Sequence[Record]) -> None:
         """End the records in one transaction, with the summary that stands for them where one is wanted."""
         writes: list[Write] = []
         stood: set[str] = set()
@@ -266,7 +266,9 @@ class _Room:
         self._engine.commit(self._scope, writes)
 
 
-def _ordered(strategy: Strategy, records: Sequence[Record], free: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def _order_by_strategy(
+    strategy: Strategy, records: Sequence[Record], free: list[tuple[int, ...]]
+) -> list[tuple[int, ...]]:
     """Return the units that a strategy names, in its order, each once."""
     belongs = {records[place].id: unit for unit in free for place in unit}
     named = strategy([Message(records[place]) for place in sorted(place for unit in free for place in unit)])

@@ -67,7 +67,7 @@ class Messages(Collection):
         if (first := self._first(key)) is not None:
             return first
         turn = more_data(data) | turn_data(
-            reply_to=self._replied(reply_to),
+            reply_to=self._resolve_reply(reply_to),
             name=name,
             username=username,
             tool_calls=tool_calls,
@@ -263,7 +263,7 @@ class Messages(Collection):
     def _id(self, id: str | tuple[ExternalId, ExternalId], field: str) -> str:
         return check_label(id, field) if isinstance(id, str) else self._external_id(check_external_id(id, field))
 
-    def _replied(self, reply_to: str | tuple[ExternalId, ExternalId] | None) -> str | None:
+    def _resolve_reply(self, reply_to: str | tuple[ExternalId, ExternalId] | None) -> str | None:
         if reply_to is None:
             return None
         id = self._id(reply_to, "reply_to")

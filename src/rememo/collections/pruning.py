@@ -45,7 +45,7 @@ def prune(view: View, limits: WorkingLimits, kinds: Container[str] = LIMITED) ->
 
     def prepare() -> dict[str, list[Record]]:
         return {
-            f"{kind}s": _leaving(view, kind, getattr(limits, limit)) if kind in kinds else []
+            f"{kind}s": _select_leaving(view, kind, getattr(limits, limit)) if kind in kinds else []
             for kind, limit in LIMITED.items()
         }
 
@@ -80,7 +80,7 @@ def enforce_limits(view: View, kinds: Iterable[str], receipt: Receipt | None = N
         _log.warning("a workbench holds more than its limits until the next write: %s", error)
 
 
-def _leaving(view: View, kind: str, most: int) -> list[Record]:
+def _select_leaving(view: View, kind: str, most: int) -> list[Record]:
     """Return the records of a kind that are too many, oldest first."""
     store, now = view.engine.store, view.engine.now()
     filter = view.filter(kind=kind)
@@ -88,17 +88,17 @@ def _leaving(view: View, kind: str, most: int) -> list[Record]:
     if over <= 0:
         return []
     if kind == "message":
-        return leaving_messages(store.read(filter, now), most)
+        return select_messages(store.read(filter, now), most)
     size = over + _AHEAD
     while True:
         records = store.read(filter, now, limit=size, oldest=True)
-        leaving = leaving_records(records, over)
+        leaving = select_records(records, over)
         if len(leaving) == over or len(records) < size:
             return leaving
         size *= 4
 
 
-def leaving_messages(records: Sequence[Record], most: int) -> list[Record]:
+def select_messages(records: Sequence[Record], most: int) -> list[Record]:
     """Return the messages that are too many, oldest first; those that stay count too.
 
     Pinned and system messages stay, and so does the newest turn. A tool call and its results stay or leave together; a
@@ -117,6 +117,6 @@ def leaving_messages(records: Sequence[Record], most: int) -> list[Record]:
     return [records[place] for place in sorted(chosen)]
 
 
-def leaving_records(records: Sequence[Record], over: int) -> list[Record]:
+def select_records(records: Sequence[Record], over: int) -> list[Record]:
     """Return the oldest of records, as many as are too many; pinned ones stay."""
     return [record for record in records if not record.pinned][:over]

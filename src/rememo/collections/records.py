@@ -217,7 +217,7 @@ class Records:
             kind=kind, ids=ids, after=after, before=before, metadata=metadata, pinned=pinned, known_at=known_at,
             valid_at=valid_at,
         )  # fmt: skip
-        filter = self._holding(filter)
+        filter = self._only_valid_facts(filter)
         self._wait_for_extraction(filter)
         return self._engine.store.read(
             filter, self._engine.now(), limit=check_limit(limit), offset=check_offset(offset)
@@ -248,7 +248,7 @@ class Records:
             valid_at=valid_at,
         )
         self._wait_for_extraction(filter)
-        return self._engine.store.count(self._holding(filter), self._engine.now())
+        return self._engine.store.count(self._only_valid_facts(filter), self._engine.now())
 
     def _wait_for_extraction(self, filter: Filter) -> None:
         """Wait for what is being learned, where the filter may mean it."""
@@ -259,7 +259,7 @@ class Records:
         ):
             self._view.wait_for_extraction()
 
-    def _holding(self, filter: Filter) -> Filter:
+    def _only_valid_facts(self, filter: Filter) -> Filter:
         """Return a filter of facts alone narrowed to those that hold; any other filter as it is.
 
         Whoever asks for facts asks for what is true. An id names one record, whatever became of it.

@@ -54,8 +54,10 @@ class Relationships:
         if strength is not None:
             own["strength"] = check_unit(strength, "strength")
         if sentiment is not None:
-            own["sentiment"] = _sentiment(sentiment)
-        return self._change(self._ends(entity, target, type), own, UNSET if metadata is None else metadata, create=True)
+            own["sentiment"] = _check_sentiment(sentiment)
+        return self._change(
+            self._check_ends(entity, target, type), own, UNSET if metadata is None else metadata, create=True
+        )
 
     def update(
         self,
@@ -73,7 +75,7 @@ class Relationships:
         if strength is not UNSET:
             own["strength"] = check_unit(strength, "strength")
         if sentiment is not UNSET:
-            own["sentiment"] = None if sentiment is None else _sentiment(sentiment)
+            own["sentiment"] = None if sentiment is None else _check_sentiment(sentiment)
         if not own and metadata is UNSET:
             raise InvalidInput("update() was given nothing to change")
         relationship = self.get(id)
@@ -85,7 +87,7 @@ class Relationships:
         Each interaction closes a tenth of what is missing to a strength of 1.
         """
         moment = to_micros(self._engine.now() if at is None else to_utc(at, "at"))
-        return self._change(self._ends(entity, target, type), {}, UNSET, create=True, touched=moment)
+        return self._change(self._check_ends(entity, target, type), {}, UNSET, create=True, touched=moment)
 
     def remove(self, id: str) -> Receipt:
         """Remove one relationship."""
@@ -101,7 +103,7 @@ class Relationships:
             return len(self._view.commit(writes).ids) if writes else 0
 
         return retry_on_conflict(
-            lambda: self._around([self._name(name, "name")]),
+            lambda: self._find_around([self._name(name, "name")]),
             write,
             f"a relationship of {name!r}",
             attempts=_MOST_TRIES,
@@ -115,7 +117,7 @@ class Relationships:
         record = self._view.get(id)
         if not _is_relationship(record):
             raise NotFound(f"record {id!r} is no relationship, but a {record.kind}")
-        return _relationship(record)
+        return _to_relationship(record)
 
     def list(
         self,
@@ -132,14 +134,14 @@ class Relationships:
         self._view.wait_for_extraction()
         conditions: list[Condition] = []
         if entity is not None:
-            conditions.append(_match("entity", "$eq", folded(self._name(entity, "entity"))))
+            conditions.append(_match_condition("entity", "$eq", folded(self._name(entity, "entity"))))
         if target is not None:
-            conditions.append(_match("target", "$eq", folded(self._name(target, "target"))))
+            conditions.append(_match_condition("target", "$eq", folded(self._name(target, "target"))))
         if type is not None:
-            conditions.append(_match("type", "$eq", _type(type)))
+            conditions.append(_match_condition("type", "$eq", _check_type(type)))
         if min_strength > 0:
             conditions.append(Condition("data", ("strength",), "$gte", min_strength))
-        relationships = [_relationship(record) for record in self._records(conditions)]
+        relationships = [_to_relationship(record) for record in self._records(conditions)]
         relationships.sort(
             key=lambda relationship: (
                 -relationship.strength,
@@ -154,7 +156,7 @@ class Relationships:
         """Return everything within `depth` steps of an entity, in either direction; alone it is one node."""
         start = self._name(entity, "entity")
         self._view.wait_for_extraction()
-        names, edges = self._reach(start, check_limit(depth, "depth", maximum=_DEEPEST))
+        names, edges = self._explore(start, check_limit(depth, "depth", maximum=_DEEPEST))
         inside = [edge for edge in edges.values() if folded(edge.entity) in names and folded(edge.target) in names]
         return Graph(nodes=tuple(names.values()), edges=tuple(inside))
 
@@ -168,7 +170,7 @@ class Relationships:
             if goal in steps or not frontier:
                 break
             near: list[str] = []
-            for edge in map(_relationship, self._around(frontier)):
+            for edge in map(_to_relationship, self._find_around(frontier)):
                 for near_end, other in ((edge.entity, edge.target), (edge.target, edge.entity)):
                     if folded(near_end) in steps and folded(other) not in steps and folded(near_end) in frontier:
                         steps[folded(other)] = (folded(near_end), edge)
@@ -183,7 +185,7 @@ class Relationships:
 
     # ---- inside
 
-    def _reach(self, start: str, depth: int) -> tuple[dict[str, str], dict[str, Relationship]]:
+    def _explore(self, start: str, depth: int) -> tuple[dict[str, str], dict[str, Relationship]]:
         """Return the names within some steps, nearest first, and the relationships met on the way."""
         names = {folded(start): start}
         edges: dict[str, Relationship] = {}
@@ -191,7 +193,7 @@ class Relationships:
         for step in range(depth + 1):
             # One step further is looked at for edges between the outermost only.
             near: list[str] = []
-            for edge in map(_relationship, self._around(frontier)):
+            for edge in map(_to_relationship, self._find_around(frontier)):
                 edges.setdefault(edge.id, edge)
                 for name in (edge.entity, edge.target):
                     if step < depth and folded(name) not in names:
@@ -202,14 +204,14 @@ class Relationships:
                 break
         return names, edges
 
-    def _around(self, names: Iterable[str]) -> "list[Record]":
+    def _find_around(self, names: Iterable[str]) -> "list[Record]":
         """Return the relationships from or to some entities, oldest first."""
         wanted = sorted({folded(name) for name in names})
         by_id: dict[str, Record] = {}
         for start in range(0, len(wanted), _FRONTIER):
             some = wanted[start : start + _FRONTIER]
             for end in ("entity", "target"):
-                by_id |= {record.id: record for record in self._records([_match(end, "$in", list(some))])}
+                by_id |= {record.id: record for record in self._records([_match_condition(end, "$in", list(some))])}
         return sorted(by_id.values(), key=lambda record: (record.at, record.id))
 
     def _records(self, conditions: Iterable[Condition]) -> "list[Record]":
@@ -240,7 +242,7 @@ class Relationships:
                 data = record.data
             by_hand: dict[str, Any] = {**data["own"], **own}
             if touched is not None:
-                by_hand |= _touched(by_hand, touched)
+                by_hand |= _count_interaction(by_hand, touched)
             elif create:
                 by_hand.setdefault("strength", BASE)  # told by hand, so that it stays when facts are taken back
             if "strength" in own:
@@ -266,8 +268,8 @@ class Relationships:
             conflicts=(AlreadyExists, VersionConflict),
         )
 
-    def _ends(self, entity: str, target: str, type: str) -> tuple[str, str, str]:
-        ends = self._name(entity, "entity"), self._name(target, "target"), _type(type)
+    def _check_ends(self, entity: str, target: str, type: str) -> tuple[str, str, str]:
+        ends = self._name(entity, "entity"), self._name(target, "target"), _check_type(type)
         if folded(ends[0]) == folded(ends[1]):
             raise InvalidInput(f"a relationship connects two: {entity!r} cannot be connected with itself")
         return ends
@@ -283,7 +285,7 @@ class Relationships:
         self._view.need_no_batch(verb)
 
 
-def _touched(own: Mapping[str, Any], moment: int) -> dict[str, int]:
+def _count_interaction(own: Mapping[str, Any], moment: int) -> dict[str, int]:
     return {
         "count": own.get("count", 0) + 1,
         "first": min(own.get("first", moment), moment),
@@ -291,18 +293,18 @@ def _touched(own: Mapping[str, Any], moment: int) -> dict[str, int]:
     }
 
 
-def _match(name: str, operator: str, value: Any) -> Condition:
+def _match_condition(name: str, operator: str, value: Any) -> Condition:
     return Condition("data", ("match", name), operator, value)
 
 
-def _type(value: str) -> str:
+def _check_type(value: str) -> str:
     name = normalise_predicate(check_label(value, "type"))
     if not name:
         raise InvalidInput(f"type has no word in it: {value!r}; say how they are connected")
     return name
 
 
-def _sentiment(value: object) -> float:
+def _check_sentiment(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not -1 <= value <= 1:
         raise InvalidInput(f"sentiment must be a number from -1 to 1, not {value!r}")
     return float(value)
@@ -312,7 +314,7 @@ def _is_relationship(record: Record) -> bool:
     return record.kind == "relationship" and matches_schema("relationship", record.data)
 
 
-def _relationship(record: Record) -> Relationship:
+def _to_relationship(record: Record) -> Relationship:
     data = record.data
     return Relationship(
         id=record.id,

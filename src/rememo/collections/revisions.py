@@ -90,7 +90,7 @@ class Revisions:
             by_facts = any(revision.by == later.id for revision in revisions_of(record).values())
             if key in record.data["revisions"] or key in rejections_of(record):
                 self._write(record, key, decision, later.id)
-                by_facts = decision == "rejected" and self._counts(earlier.id, later.id)
+                by_facts = decision == "rejected" and self._still_applies(earlier.id, later.id)
                 if not by_facts:
                     return next(revision for revision in self.list(id=earlier.id) if revision.by == later.id)
                 self._write(record, key, decisions_of(record).get(key), later.id)
@@ -107,7 +107,7 @@ class Revisions:
         writes.commit(engine)
         relearn(engine, tenant, later)
 
-    def _counts(self, earlier: str, later: str) -> bool:
+    def _still_applies(self, earlier: str, later: str) -> bool:
         return any(
             revision.by == later for record in self._records(earlier) for revision in revisions_of(record).values()
         )

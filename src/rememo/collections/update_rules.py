@@ -1,4 +1,4 @@
-"""Records that are made of something: their text, data and kind follow from it, so the plain verbs leave them alone."""
+"""Which fields `update()` may not change: those of derived records, which follow from other records."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The built-in providers: what the memory itself has to say about the moment."""
+"""The built-in providers: time, profile, relationships, facts, plans, documents, passages and messages."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -37,25 +37,25 @@ def profile(request: ProviderRequest[View]) -> ProviderResponse | None:
 
 def relationships(request: ProviderRequest[View]) -> ProviderResponse | None:
     """Tell who has to do with the user and with whom the message names."""
-    items = gather.relationships(_wide(request), request.text, limit=RELATIONSHIPS)
+    items = gather.relationships(_recall_view(request), request.text, limit=RELATIONSHIPS)
     return recalled_response(request, "relationships", "Who has to do with whom:", items)
 
 
 def facts(request: ProviderRequest[View]) -> ProviderResponse | None:
     """Tell what holds now of the user, and of whom and what the message names."""
-    items = gather.facts(_wide(request), request.text, at=request.at, limit=FACTS)
+    items = gather.facts(_recall_view(request), request.text, at=request.at, limit=FACTS)
     return recalled_response(request, "facts", HEADINGS["facts"], items)
 
 
 def plans(request: ProviderRequest[View]) -> ProviderResponse | None:
     """Tell the open goals and tasks, with when they are due."""
-    return recalled_response(request, "plans", HEADINGS["plans"], gather.plans(_wide(request), limit=PLANS))
+    return recalled_response(request, "plans", HEADINGS["plans"], gather.plans(_recall_view(request), limit=PLANS))
 
 
 def documents(request: ProviderRequest[View]) -> ProviderResponse | None:
     """Tell the passages of documents that answer the message, best first."""
     items = gather.passages(
-        _wide(request), request.text, limit=PASSAGES, at=request.at, kinds=_DOCUMENTS, threshold=FLOOR
+        _recall_view(request), request.text, limit=PASSAGES, at=request.at, kinds=_DOCUMENTS, threshold=FLOOR
     )
     return recalled_response(request, "documents", "From documents:", items)
 
@@ -66,7 +66,13 @@ def passages(request: ProviderRequest[View]) -> ProviderResponse | None:
     if request.record is not None:
         shown.add(request.record.id)
     items = gather.passages(
-        _wide(request), request.text, limit=PASSAGES, at=request.at, kinds=_TALK, threshold=FLOOR, leave_out=shown
+        _recall_view(request),
+        request.text,
+        limit=PASSAGES,
+        at=request.at,
+        kinds=_TALK,
+        threshold=FLOOR,
+        leave_out=shown,
     )
     return recalled_response(
         request, "passages", HEADINGS["passages"], sorted(items, key=lambda item: item.at or request.at)
@@ -80,20 +86,20 @@ def messages(request: ProviderRequest[View]) -> ProviderResponse | None:
     )
 
 
-def built_in(name: str, function: ProviderFunction, position: int, **how: Any) -> Provider:
+def builtin_provider(name: str, function: ProviderFunction, position: int, **how: Any) -> Provider:
     """Return a provider that comes with Rememo."""
     return Provider(name=name, function=function, position=position, **how)
 
 
 BUILT_IN: Final = (
-    built_in("time", time, 10),
-    built_in("profile", profile, 20, past=False, reads=gather.profile_keys),
-    built_in("relationships", relationships, 30),
-    built_in("facts", facts, 40),
-    built_in("plans", plans, 50),
-    built_in("documents", documents, 70),
-    built_in("passages", passages, 80),
-    built_in("messages", messages, 90),
+    builtin_provider("time", time, 10),
+    builtin_provider("profile", profile, 20, past=False, reads=gather.profile_keys),
+    builtin_provider("relationships", relationships, 30),
+    builtin_provider("facts", facts, 40),
+    builtin_provider("plans", plans, 50),
+    builtin_provider("documents", documents, 70),
+    builtin_provider("passages", passages, 80),
+    builtin_provider("messages", messages, 90),
 )
 
 
@@ -103,7 +109,7 @@ def recalled_response(
     """Return items below a heading as recalled text; as a value it has its fence already, for it may stand anywhere."""
     if not items:
         return None
-    view, titles = _wide(request), dict[str, str]()
+    view, titles = _recall_view(request), dict[str, str]()
     shown: list[ShownItem] = []
     for item in items:
         excerpt = shorten(item.text)
@@ -113,7 +119,7 @@ def recalled_response(
     return ProviderResponse(
         text=text,
         values={name: fenced(text)},
-        data=[_data(shown_item.item, shown_item.said) for shown_item in shown],
+        data=[_item_data(shown_item.item, shown_item.said) for shown_item in shown],
         recalled=True,
     )
 
@@ -124,11 +130,11 @@ def shorten(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rstrip()} …"
 
 
-def _wide(request: ProviderRequest[View]) -> View:
+def _recall_view(request: ProviderRequest[View]) -> View:
     return recall_view(request.memory, user=request.user)
 
 
-def _data(item: ContextItem, text: str) -> dict[str, Any]:
+def _item_data(item: ContextItem, text: str) -> dict[str, Any]:
     data: dict[str, Any] = {"id": item.id, "kind": item.kind, "text": text}
     if item.at is not None:
         data["at"] = item.at.isoformat()

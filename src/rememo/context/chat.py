@@ -62,10 +62,10 @@ def address_url(address: str, field: str = "image") -> str:
     scheme = _ADDRESS.match(address)
     if scheme is None:
         raise InvalidInput(f"{field} must be an address that begins with https:// or http://, or a data: URL")
-    return _data_url(_decoded(address, field), field) if scheme[0].lower() == "data:" else address
+    return _data_url(_decode_data_url(address, field), field) if scheme[0].lower() == "data:" else address
 
 
-def _decoded(url: str, field: str) -> bytes:
+def _decode_data_url(url: str, field: str) -> bytes:
     head, comma, body = url.partition(",")
     if not comma or not head.endswith(";base64"):
         raise InvalidInput(f"{field} is a data URL without ;base64; encode it so")
@@ -83,7 +83,7 @@ def _data_url(content: bytes, field: str) -> str:
     return f"data:{media_type(content, field)};base64,{base64.b64encode(content).decode()}"
 
 
-def _accepted(name: object) -> str:
+def _accepted_name(name: object) -> str:
     """Return a name as chat models accept it: endpoints refuse a whole request for a blank or an apostrophe in one."""
     shaped = _REFUSED.sub("_", str(name or "").strip())[:_LONGEST_NAME]
     return shaped if shaped.strip("_") else ""
@@ -95,7 +95,7 @@ def chat_message(role: str, text: str, data: Mapping[str, Any], *, calls: bool =
     if images := data.get("images"):
         parts: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
         shaped["content"] = parts + [{"type": "image_url", "image_url": {"url": url}} for url in images]
-    if name := _accepted(data.get("name")):
+    if name := _accepted_name(data.get("name")):
         shaped["name"] = name
     if calls and data.get("tool_calls"):
         shaped["tool_calls"] = data["tool_calls"]

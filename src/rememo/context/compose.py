@@ -1,4 +1,4 @@
-"""Composing: providers run side by side, and what they say is joined to one state."""
+"""Compose a state: run providers concurrently and join their responses."""
 
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -63,28 +63,28 @@ class Composer:
         exclude: str | Iterable[str] | None = None,
         fresh: bool = False,
     ) -> State:
-        """Return the state for a message: from the cache when nothing in reach has changed since, else by asking."""
+        """Return the state for a message: from the cache when nothing in sources has changed since, else by asking."""
         if isinstance(message, Record):
             text, message_key = message.text, (message.id, message.version)
         else:
             text = check_text(message, "message", max_bytes=self._engine.settings.max_text_bytes)
             message_key = text if len(text) <= _LONG_TEXT else blake2b(text.encode(), digest_size=16).digest()
-        wanted, unwanted = _names(include, "include"), _names(exclude, "exclude")
+        wanted, unwanted = _check_names(include, "include"), _check_names(exclude, "exclude")
         recall_view(view, user=user).wait_for_extraction()
         key: Hashable = (view.scope, view.wall, message_key, user, wanted, unwanted, self.registry.version)
         cache, moment = self._process_state.cache, self._engine.now()
         # The past is composed anew each time: whoever looks there wants to know, and not to be quick.
         held = None if fresh or view.known_at is not None else cache.get(key, moment)
         if held is not None:
-            if self._stamp(held.reach, moment) == held.stamp:
+            if self._stamp(held.sources, moment) == held.stamp:
                 counts.add("state_cache_hits")
                 return held.state.copy_from_cache()
             cache.drop(key)
         counts.add("state_cache_misses")
         chosen, left_out = self._choose(view, wanted, unwanted)
-        reach = _reach(view, user, chosen)
+        sources = _state_sources(view, user, chosen)
         # Before anything is read: what is written meanwhile makes the state old at once.
-        stamp = None if view.known_at is not None else self._stamp(reach, moment)
+        stamp = None if view.known_at is not None else self._stamp(sources, moment)
         request = ProviderRequest(
             text=text,
             record=message if isinstance(message, Record) else None,
@@ -93,10 +93,10 @@ class Composer:
             at=moment if view.known_at is None else min(moment, view.known_at),
             memory=memory,
         )
-        state = self._join(self._ask(chosen, request, view), left_out, request.at)
+        state = self._join_responses(self._call_providers(chosen, request, view), left_out, request.at)
         # What failed may do better next time.
         if stamp is not None and not state.failures:
-            cache.put(key, CachedState(state, reach, stamp, moment))
+            cache.put(key, CachedState(state, sources, stamp, moment))
         return state
 
     def sweep(self) -> int:
@@ -125,12 +125,12 @@ class Composer:
                     f"there is no provider {name!r} in this scope; there are {', '.join(sorted(known)) or 'none'}"
                 )
         if both := set(include or ()) & set(exclude or ()):
-            raise InvalidInput(f"provider {min(both)!r} stands in include and in exclude; take it out of one")
+            raise InvalidInput(f"provider {min(both)!r} is in include and in exclude; remove it from one")
         chosen: list[Provider] = []
         left_out: list[LeftOut] = []
         for provider in visible:
             if exclude is not None and provider.name in exclude:
-                left_out.append(LeftOut(provider.name, "excluded", "it stands in exclude"))
+                left_out.append(LeftOut(provider.name, "excluded", "exclude names it"))
             elif include is not None and provider.name not in include:
                 left_out.append(LeftOut(provider.name, "excluded", "include does not name it"))
             elif include is None and provider.private:
@@ -141,23 +141,23 @@ class Composer:
                 chosen.append(provider)
         return chosen, left_out
 
-    def _stamp(self, reach: StateSources, moment: datetime) -> object:
-        """Return what stays equal as long as nothing in reach is written, ended or expired, in any process."""
+    def _stamp(self, sources: StateSources, moment: datetime) -> object:
+        """Return what stays equal as long as nothing in sources is written, ended or expired, in any process."""
         marks: list[object] = []
-        for records in reach.records:
+        for records in sources.records:
             timeline = self._engine.store.timeline(records, moment)
             # A mark in place of the timeline itself, which would hold on to its arrays.
             marks.append(timeline.worked_out.setdefault("unchanged", object()))
         # ProviderRequest for anew each time: there may be more of them by now.
-        entries = [entry for read in reach.reads for entry in read(reach.who)]
+        entries = [entry for read in sources.reads for entry in read(sources.who)]
         try:
-            return marks, entries, self._engine.kv.versions(reach.who.tenant, entries, moment)
+            return marks, entries, self._engine.kv.versions(sources.who.tenant, entries, moment)
         except Unavailable:
             return object()  # nobody can tell, so it equals nothing
 
     # ---- asking
 
-    def _ask(
+    def _call_providers(
         self, chosen: Sequence[Provider], request: ProviderRequest[object], view: View
     ) -> dict[Provider, ProviderResponse | LeftOut]:
         """Ask all of them, those of others beside our own, and return each one's answer in the order given."""
@@ -179,14 +179,14 @@ class Composer:
             own = replace(request, memory=view)
             for provider in chosen:
                 if provider.builtin:
-                    answers[provider] = self._ask_own(provider, own)
-            self._gather(pool, calls, changed, answers)
+                    answers[provider] = self._call_builtin(provider, own)
+            self._await_calls(pool, calls, changed, answers)
         finally:
             for call in calls:
                 pool.give_up(call)
         return {provider: answers[provider] for provider in chosen}
 
-    def _ask_own(self, provider: Provider, request: ProviderRequest[object]) -> ProviderResponse | LeftOut:
+    def _call_builtin(self, provider: Provider, request: ProviderRequest[object]) -> ProviderResponse | LeftOut:
         try:
             answer = provider.function(request)
         except Closed:
@@ -195,7 +195,7 @@ class Composer:
             return failed_provider(provider, error)
         return check_response(provider, answer, self._engine.settings)
 
-    def _gather(
+    def _await_calls(
         self,
         pool: ProviderPool,
         calls: dict[ProviderCall, Provider],
@@ -210,7 +210,7 @@ class Composer:
                     says = f"it did not {'end' if call.begun else 'begin'} within {provider.timeout:g} s"
                     answers[provider] = LeftOut(provider.name, "slow", says)
                 elif call.ended:
-                    answers[provider] = self._answer(provider, call)
+                    answers[provider] = self._collect_response(provider, call)
                 else:
                     continue
                 del calls[call]
@@ -222,7 +222,7 @@ class Composer:
             except Empty:
                 continue
 
-    def _answer(self, provider: Provider, call: ProviderCall) -> ProviderResponse | LeftOut:
+    def _collect_response(self, provider: Provider, call: ProviderCall) -> ProviderResponse | LeftOut:
         if isinstance(call.error, Closed) and not call.begun:
             raise call.error
         return (
@@ -233,7 +233,7 @@ class Composer:
 
     # ---- joining
 
-    def _join(
+    def _join_responses(
         self, answers: Mapping[Provider, ProviderResponse | LeftOut], left_out: Sequence[LeftOut], at: datetime
     ) -> State:
         texts: list[tuple[bool, str]] = []
@@ -250,7 +250,7 @@ class Composer:
             if answer.data is not None:
                 data[provider.name] = answer.data
         return State(
-            text=_text(texts),
+            text=_join_texts(texts),
             values=dump_json(values),
             data=dump_json(data),
             left_out=(*missing, *left_out),
@@ -258,7 +258,7 @@ class Composer:
         )
 
 
-def _reach(view: View, user: str | None, chosen: Iterable[Provider]) -> StateSources:
+def _state_sources(view: View, user: str | None, chosen: Iterable[Provider]) -> StateSources:
     """Return what a state can be made of: turns of the view, and what is recalled from beyond it."""
     scope, wide = view.scope, recall_view(view, user=user).scope
     scopes = (wide,) if wide.contains(scope) else (wide, scope)
@@ -269,7 +269,7 @@ def _reach(view: View, user: str | None, chosen: Iterable[Provider]) -> StateSou
     )
 
 
-def _names(given: str | Iterable[str] | None, field: str) -> tuple[str, ...] | None:
+def _check_names(given: str | Iterable[str] | None, field: str) -> tuple[str, ...] | None:
     if given is None:
         return None
     names: tuple[str, ...] = (given,) if isinstance(given, str) else check_many(given, field)
@@ -279,7 +279,7 @@ def _names(given: str | Iterable[str] | None, field: str) -> tuple[str, ...] | N
     return names
 
 
-def _text(texts: Iterable[tuple[bool, str]]) -> str:
+def _join_texts(texts: Iterable[tuple[bool, str]]) -> str:
     """Return texts below each other; recalled ones that follow each other stand in one fence."""
     parts: list[str] = []
     for recalled, run in groupby(texts, key=itemgetter(0)):

@@ -62,7 +62,7 @@ def context(
     check_text(query, "query", max_bytes=most_bytes)
     most, chosen = check_limit(max_tokens, "max_tokens", maximum=MOST_TOKENS), check_counter(counter)
     prompt = None if system is None else check_text(system, "system", max_bytes=most_bytes)
-    shape = None if template is None else Template.of(template)
+    shape = None if template is None else Template.parse(template)
     asked_at = view.engine.now() if at is None else to_utc(at, "at")
     if view.known_at is not None:
         asked_at = min(asked_at, view.known_at)
@@ -87,33 +87,36 @@ def context(
             f" more than max_tokens={most:,}"
         )
     turns = writer.turns(view, budget, older=int(_RECENT * budget), answer=int(_ANSWER * budget))
-    spent = writer.spent(turns)
+    spent = writer.cost_of(turns)
     packing = Packing(wide, chosen, budget=budget - spent, whole=budget, now=asked_at, mark=writer.mark)
     packing.add_turns(turns)
     packing.add_profile_and_plans(profile(view.narrow(view.scope.narrow(user=user))), plans(wide, limit=_MOST_PLANS))
     least = check_unit(threshold, "threshold")
     packing.add_answers(query, asked_at, threshold=least, past=writer.past, leave_out=[turn.id for turn in turns])
-    turns = writer.holding(view, turns, packing.outdated)
+    turns = writer.without_revised(view, turns, packing.outdated)
     if turns and packing.left > _WORTHWHILE * budget:
-        newest = [turns[place] for place in _newest(turns)]
+        newest = [turns[place] for place in _newest_unit(turns)]
         older = [turn for turn in turns if turn not in newest]
-        parts = {"older": _price(chosen, older) + packing.left, "answer": _price(chosen, newest) + packing.left}
-        more = writer.holding(view, writer.turns(view, budget, **parts), packing.outdated)
-        if more and writer.spent(more) <= spent + packing.left:
+        parts = {
+            "older": _turns_cost(chosen, older) + packing.left,
+            "answer": _turns_cost(chosen, newest) + packing.left,
+        }
+        more = writer.without_revised(view, writer.turns(view, budget, **parts), packing.outdated)
+        if more and writer.cost_of(more) <= spent + packing.left:
             turns = more
             packing.swap_in_turns(turns)
-    return writer.fitting(packing, rules, turns)
+    return writer.fit(packing, rules, turns)
 
 
-def _price(counter: TokenCounter, turns: Sequence[Record]) -> int:
+def _turns_cost(counter: TokenCounter, turns: Sequence[Record]) -> int:
     return sum(message_tokens(counter, turn.text, turn.data) + _BESIDE for turn in turns)
 
 
-def _newest(turns: Sequence[Record]) -> tuple[int, ...]:
+def _newest_unit(turns: Sequence[Record]) -> tuple[int, ...]:
     return max(units([turn.data for turn in turns]), key=lambda unit: unit[-1], default=())
 
 
-def _fewer(turns: Sequence[Record]) -> list[Record]:
+def _drop_oldest(turns: Sequence[Record]) -> list[Record]:
     """Return turns without the oldest; of the last one, half of its longest text; none where that saves nothing."""
     groups = units([turn.data for turn in turns])
     if len(groups) > 1:
@@ -153,7 +156,7 @@ class _ContextWriter:
             raise InvalidInput(
                 f"the system prompt alone has {prompt_tokens:,} tokens, more than max_tokens={self.most:,}"
             )
-        empty = fenced(self._inside([], _RECALLED))
+        empty = fenced(self._fence_content([], _RECALLED))
         frame = max(count(self.counter, empty), self._chat([self._system(empty)]))
         if frame > self.most:
             with_it = [name for name in ("system prompt", "template") if getattr(self, _HELD[name]) is not None]
@@ -173,16 +176,16 @@ class _ContextWriter:
         newest = newest_turns(
             view, self.counter, most, answer=answer, older=older, beside=_BESIDE, must=False, rules=False
         )
-        return self.holding(view, [turn for turn in newest if turn.data.get("role") != "system"])
+        return self.without_revised(view, [turn for turn in newest if turn.data.get("role") != "system"])
 
-    def holding(self, view: View, turns: list[Record], outdated: frozenset[str] = frozenset()) -> list[Record]:
+    def without_revised(self, view: View, turns: list[Record], outdated: frozenset[str] = frozenset()) -> list[Record]:
         """Return turns without what was revised since, unless the question is about the past; the newest stay."""
         if self.past or not turns:
             return turns
-        newest = {turns[place].id for place in _newest(turns)}
+        newest = {turns[place].id for place in _newest_unit(turns)}
         return drop_revised(view, turns, self.now, query=self.query, outdated=outdated - newest)
 
-    def spent(self, turns: Sequence[Record]) -> int:
+    def cost_of(self, turns: Sequence[Record]) -> int:
         """Return what turns cost, in the shape in which they cost more beside its frame."""
         as_lines = [f"{self.mark(shown.item)} {shown.text}" for shown in self._recent(turns)]
         as_lines += sorted({day_heading(turn.at, self.now) for turn in turns})
@@ -200,11 +203,11 @@ class _ContextWriter:
             if item.text.strip()
         ]
 
-    def fitting(self, packing: Packing, rules: Sequence[Record], turns: Sequence[Record]) -> Context:
+    def fit(self, packing: Packing, rules: Sequence[Record], turns: Sequence[Record]) -> Context:
         """Return the context; while it costs too much, what is worth least is taken away."""
         shown, kept, gone = list(packing.shown), list(turns), list[ContextItem]()
         while True:
-            written = self._written(shown, rules, kept)
+            written = self._write(shown, rules, kept)
             if written.tokens <= self.most:
                 break
             if shown:
@@ -217,7 +220,7 @@ class _ContextWriter:
                     too_much -= max(1, dropped.cost)
                     gone.append(dropped.item)
             elif kept:
-                left = _fewer(kept)
+                left = _drop_oldest(kept)
                 left_ids = {turn.id for turn in left}
                 gone += [item_of(turn) for turn in kept if turn.id not in left_ids]
                 kept = left
@@ -234,8 +237,8 @@ class _ContextWriter:
             left_out=(*reversed(gone), *packing.left_out),
         )
 
-    def _written(self, shown: Sequence[ShownItem], rules: Sequence[Record], turns: Sequence[Record]) -> Context:
-        ordered = _ordered(shown) + self._recent(turns)
+    def _write(self, shown: Sequence[ShownItem], rules: Sequence[Record], turns: Sequence[Record]) -> Context:
+        ordered = _order_items(shown) + self._recent(turns)
         marked = [shown_item for shown_item in ordered if shown_item.item.record is not None]
         for number, shown_item in enumerate(marked, 1):
             shown_item.mark = self.mark(shown_item.item, number)
@@ -243,15 +246,15 @@ class _ContextWriter:
             shown_item.item.id: shown_item.item.record for shown_item in marked if shown_item.item.record is not None
         }
         records |= {turn.id: turn for turn in turns if turn.id not in records}
-        text = fenced(self._inside(ordered, tuple(HEADINGS))) if ordered else ""
+        text = fenced(self._fence_content(ordered, tuple(HEADINGS))) if ordered else ""
         recalled = any(shown_item.part != "recent" for shown_item in ordered)
-        head = fenced(self._inside(ordered, _RECALLED)) if recalled else ""
+        head = fenced(self._fence_content(ordered, _RECALLED)) if recalled else ""
         messages = [self._system(head)] if head or self.prompt is not None else []
-        messages += chat_messages([turn for record in (*rules, *turns) if (turn := _turn(record)) is not None])
+        messages += chat_messages([turn for record in (*rules, *turns) if (turn := _chat_turn(record)) is not None])
         tokens = max(count(self.counter, text), self._chat(messages))
         return Context(text=text, messages=messages, records=tuple(records.values()), tokens=tokens)
 
-    def _inside(self, ordered: Sequence[ShownItem], parts: Sequence[str]) -> str:
+    def _fence_content(self, ordered: Sequence[ShownItem], parts: Sequence[str]) -> str:
         if self.template is None:
             return render(ordered, self.now, parts=parts)
         return self.template.render(ordered, self.now, parts=parts, query=self.query)
@@ -263,7 +266,7 @@ class _ContextWriter:
         return chat_tokens(self.counter, messages)
 
 
-def _ordered(shown: Sequence[ShownItem]) -> list[ShownItem]:
+def _order_items(shown: Sequence[ShownItem]) -> list[ShownItem]:
     """Return what was chosen in the order of parts; passages as they were said, the rest best first."""
     by_part: dict[str, list[ShownItem]] = {part: [] for part in _RECALLED}
     for shown_item in shown:
@@ -276,7 +279,7 @@ def _ordered(shown: Sequence[ShownItem]) -> list[ShownItem]:
     return [shown_item for ones in by_part.values() for shown_item in ones]
 
 
-def _turn(record: Record) -> tuple[str, str, Mapping[str, Any]] | None:
+def _chat_turn(record: Record) -> tuple[str, str, Mapping[str, Any]] | None:
     """Return a message for the chat shape, without what was recalled before; None when nothing is left."""
     text = without_recalled(record.text)
     if not text.strip() and not (record.data.get("tool_calls") or record.data.get("images")) and record.text.strip():

@@ -18,7 +18,7 @@ _BEFORE: Final = 2_000
 _SHORTEST_STEM: Final = 3
 
 
-def weigh(terms: Iterable[str], texts: Sequence[str]) -> dict[str, float]:
+def term_weights(terms: Iterable[str], texts: Sequence[str]) -> dict[str, float]:
     """Return how much each term of a question tells: the fewer of the texts hold it, the more."""
     lowered = [text[:_FARTHEST].casefold() for text in texts]
     weights: dict[str, float] = {}
@@ -35,10 +35,10 @@ def excerpt(text: str, weights: Mapping[str, float], most: int, *, counter: Toke
     It has about `most` tokens at most; one sentence is always there, cut if need be. Without a word of the question in
     the text it is the beginning. "" when not even a word fits.
     """
-    text = _around(text, weights)
-    places = _sentences(text)
+    text = _window_around_match(text, weights)
+    places = _sentence_spans(text)
     parts = [text[start:end] for start, end in places]
-    worth = _worth(text, [start for start, _ in places], weights)
+    worth = _sentence_worth(text, [start for start, _ in places], weights)
     costs: dict[int, int] = {}
     taken: set[int] = set()
     taken_texts: set[str] = set()
@@ -69,10 +69,10 @@ def excerpt(text: str, weights: Mapping[str, float], most: int, *, counter: Toke
         for near in (place + 1, place - 1):
             if 0 <= near < len(parts):
                 take(near)
-    return _joined(text, places, sorted(taken))
+    return _join_sentences(text, places, sorted(taken))
 
 
-def _worth(text: str, starts: Sequence[int], weights: Mapping[str, float]) -> list[float]:
+def _sentence_worth(text: str, starts: Sequence[int], weights: Mapping[str, float]) -> list[float]:
     """Return for each sentence what the terms that it holds tell together; each counts once."""
     lowered = text.lower()
     if len(lowered) != len(text):  # a few letters grow: then places would not fit
@@ -88,7 +88,7 @@ def _worth(text: str, starts: Sequence[int], weights: Mapping[str, float]) -> li
     return worth
 
 
-def _joined(text: str, places: Sequence[tuple[int, int]], taken: Sequence[int]) -> str:
+def _join_sentences(text: str, places: Sequence[tuple[int, int]], taken: Sequence[int]) -> str:
     pieces: list[str] = [] if taken[0] == 0 else [GAP]
     for number, place in enumerate(taken):
         start, end = places[place]
@@ -101,7 +101,7 @@ def _joined(text: str, places: Sequence[tuple[int, int]], taken: Sequence[int]) 
     return " ".join(pieces)
 
 
-def _sentences(text: str) -> list[tuple[int, int]]:
+def _sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return where sentences and lines begin and end, without the space behind them."""
     places: list[tuple[int, int]] = []
     start = 0
@@ -113,7 +113,7 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     return places
 
 
-def _around(text: str, weights: Mapping[str, float]) -> str:
+def _window_around_match(text: str, weights: Mapping[str, float]) -> str:
     """Return a very long text's part around the most telling word that it holds."""
     if len(text) <= _FARTHEST:
         return text

@@ -77,7 +77,7 @@ def recall_view(view: View, recall: Recall = "user", *, user: str | None = None)
 def recent(view: View, limit: int = 20) -> list[ContextItem]:
     """Return the latest turns of the view's conversation, oldest first, without system messages and tools' results."""
     talk = Condition("data", ("role",), "$nin", ["system", "tool"])
-    records = _read(view, limit, kind="message", conditions=(talk,))
+    records = _read_records(view, limit, kind="message", conditions=(talk,))
     return [item for item in map(item_of, records) if item.text.strip()]
 
 
@@ -202,13 +202,13 @@ def facts(view: View, query: str = "", *, at: datetime | None = None, limit: int
 
     `at` is the moment they must hold at, now unless given. The same fact from several rooms is one.
     """
-    moment = _moment(view, at)
+    moment = _effective_time(view, at)
     subjects = Condition("data", ("match", "subject"), "$in", list(subject_names(view, query)))
     shown = Condition("data", ("status",), "$in", list(_SHOWN))
     ending = Condition("data", ("status",), "$eq", "superseded")
-    records = _read(view, limit, kind="fact", conditions=(subjects, shown))
+    records = _read_records(view, limit, kind="fact", conditions=(subjects, shown))
     # What will be superseded one day still holds today.
-    records += _read(view, limit, kind="fact", conditions=(subjects, ending), valid_at=moment)
+    records += _read_records(view, limit, kind="fact", conditions=(subjects, ending), valid_at=moment)
     records.sort(key=lambda record: record.at, reverse=True)
     return fact_items(records, moment)[:limit]
 
@@ -234,7 +234,7 @@ def relationships(view: View, query: str = "", *, limit: int = _MOST_RELATIONSHI
     by_id: dict[str, Record] = {}
     for end in ("entity", "target"):
         condition = Condition("data", ("match", end), "$in", list(names))
-        for record in _read(view, limit, kind="relationship", conditions=(condition,)):
+        for record in _read_records(view, limit, kind="relationship", conditions=(condition,)):
             if matches_schema("relationship", record.data):
                 by_id[record.id] = record
     ordered = sorted(by_id.values(), key=lambda record: (-record.data["strength"], record.id))
@@ -266,7 +266,7 @@ def subject_names(view: View, query: str) -> tuple[str, ...]:
 def plans(view: View, *, limit: int = 20) -> list[ContextItem]:
     """Return the open goals and tasks: what is due first, then the more urgent, then the older."""
     status = Condition("data", ("status",), "$eq", "open")
-    records = _read(view, _MOST_PLANS, kind=("goal", "task"), conditions=(status,))
+    records = _read_records(view, _MOST_PLANS, kind=("goal", "task"), conditions=(status,))
     records.sort(key=lambda record: (due_time(record) or _NEVER, -int(record.data.get("priority", 0))))
     return [item_of(record) for record in records[:limit]]
 
@@ -290,7 +290,7 @@ def profile(view: View) -> ContextItem | None:
         entry = view.engine.kv.get(scope.tenant, space, key, view.engine.now())
         if entry is not None:
             known |= json.loads(entry.value)
-    text = "; ".join(_lines("", known))
+    text = "; ".join(_profile_lines("", known))
     return ContextItem(id=scope.user, kind="profile", text=text) if text else None
 
 
@@ -310,11 +310,11 @@ def profile_keys(scope: Scope, wall: Scope | None = None) -> tuple[tuple[str, st
     return tuple((dump_json([*label_set, "profiles"]), scope.user) for label_set in behind)
 
 
-def _lines(prefix: str, fields: Mapping[str, Any]) -> Iterator[str]:
+def _profile_lines(prefix: str, fields: Mapping[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
         label = f"{prefix}{name.replace('_', ' ')}"
         if isinstance(value, Mapping):
-            yield from _lines(f"{label} ", cast("Mapping[str, Any]", value))
+            yield from _profile_lines(f"{label} ", cast("Mapping[str, Any]", value))
         elif isinstance(value, list):
             text = ", ".join(
                 element if isinstance(element, str) else dump_json(element) for element in cast("list[Any]", value)
@@ -328,10 +328,10 @@ def _lines(prefix: str, fields: Mapping[str, Any]) -> Iterator[str]:
 # ---- inside
 
 
-def _read(view: View, limit: int, **parts: Any) -> list[Record]:
+def _read_records(view: View, limit: int, **parts: Any) -> list[Record]:
     return view.engine.store.read(view.filter(**parts), view.engine.now(), limit=limit)
 
 
-def _moment(view: View, at: datetime | None) -> datetime:
+def _effective_time(view: View, at: datetime | None) -> datetime:
     moment = view.engine.now() if at is None else at
     return moment if view.known_at is None else min(moment, view.known_at)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from rememo.context.excerpt import excerpt, weigh
+from rememo.context.excerpt import excerpt, term_weights
 from rememo.context.gather import (
     PASSAGES,
     chunk_location,
@@ -151,7 +151,7 @@ class Packing:
         whole = min(largest, max(_WHOLE, self._whole // _WHOLE_SHARE))
         part = min(largest, max(_EXCERPT, self._whole // _EXCERPT_SHARE))
         terms = self._view.engine.analyzer.query(query[: self._view.engine.settings.max_query_chars])
-        weights = weigh(terms, [hit.text for hit in hits[:_WEIGHED]])
+        weights = term_weights(terms, [hit.text for hit in hits[:_WEIGHED]])
         misses = 0
         for place, hit in enumerate(hits):
             if misses >= _MISSES or self.left < _SMALLEST:

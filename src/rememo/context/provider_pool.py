@@ -1,7 +1,7 @@
 """The pool that runs providers: a few threads and one event loop, none of which can keep anybody waiting for ever.
 
 Foreign code may hang, and a thread cannot be ended from outside. So threads here are daemons, which no interpreter
-waits for; a call that is given up takes its thread with it, and another takes the thread's place.
+is_async for; a call that is given up takes its thread with it, and another takes the thread's place.
 """
 
 import contextvars
@@ -53,7 +53,7 @@ class ProviderCall:
         self.timeout = timeout
         self.context = contextvars.copy_context()
         self.deadline: float | None = None
-        """By the monotonic clock; None while it waits for a thread."""
+        """By the monotonic clock; None while it is_async for a thread."""
         self.begun = False
         self.ended = False
         self.given_up = False
@@ -64,13 +64,13 @@ class ProviderCall:
         self._changed = changed
 
     @property
-    def waits(self) -> bool:
+    def is_async(self) -> bool:
         """Whether its function is an async one."""
         call = getattr(type(self.function), "__call__", None)  # noqa: B004 - the method is what is asked about
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
-    def tell(self) -> None:
-        """Let the one who waits for it look at it."""
+    def notify(self) -> None:
+        """Let the one who is_async for it look at it."""
         self._changed.put(self)
 
 
@@ -94,13 +94,13 @@ class ProviderPool:
 
     def submit(self, call: ProviderCall) -> None:
         """Run a call as soon as there is a thread, or at once on an event loop if it is async."""
-        if call.waits:
+        if call.is_async:
             self._on_loop(call)
             return
         with self._turn:
             self._need_open()
             self._queue.append(call)
-            self._staff()
+            self._start_worker()
 
     def give_up(self, call: ProviderCall) -> bool:
         """Wait for a call no more; False when it has ended after all. An async one is cancelled."""
@@ -112,7 +112,7 @@ class ProviderPool:
                 self._hanging[call.owner] += 1
                 if call.task is None:
                     self._working -= 1
-                    self._staff()
+                    self._start_worker()
         if call.loop is not None:
             _cancel(call)
             if self._own_loop is not None and self._own_loop.loop is call.loop:
@@ -125,7 +125,7 @@ class ProviderPool:
             self._closed = True
             for call in self._queue:
                 call.error, call.ended = Closed("this memory was closed while it composed"), True
-                call.tell()
+                call.notify()
             self._queue.clear()
             self._turn.notify_all()
         if self._own_loop is not None:
@@ -137,36 +137,36 @@ class ProviderPool:
         if self._closed:
             raise Closed("this memory was closed; open it again with Memory(url)")
 
-    def _staff(self) -> None:
+    def _start_worker(self) -> None:
         """See to it that somebody takes what is queued; called with the lock held."""
         if len(self._queue) > self._idle and self._working + self._idle < MOST_THREADS:
             # Counted as idle before it runs, so that two calls in a row get two threads.
             self._idle += 1
             try:
-                threading.Thread(target=self._work, name="rememo-provider", daemon=True).start()
+                threading.Thread(target=self._run_worker, name="rememo-provider", daemon=True).start()
             except RuntimeError:  # the machine has no more threads
                 self._idle -= 1
                 raise
         elif self._queue:
             self._turn.notify()
 
-    def _work(self) -> None:
-        while (call := self._next()) is not None:
-            call.tell()
+    def _run_worker(self) -> None:
+        while (call := self._next_call()) is not None:
+            call.notify()
             try:
                 result = call.context.run(call.function, call.argument)
             except BaseException as error:  # noqa: BLE001 - foreign code: whatever it raises is its answer
-                if not self._end(call, None, error):
+                if not self._finish(call, None, error):
                     return
                 continue
             if inspect.isawaitable(result):
                 # It is no async function, but what it returned is to be waited for: that is done elsewhere.
-                if not self._pass_on(call, result):
+                if not self._hand_to_loop(call, result):
                     return
-            elif not self._end(call, result, None):
+            elif not self._finish(call, result, None):
                 return
 
-    def _next(self) -> ProviderCall | None:
+    def _next_call(self) -> ProviderCall | None:
         with self._turn:
             call: ProviderCall | None = None
             while call is None or call.given_up:
@@ -182,7 +182,7 @@ class ProviderPool:
             call.deadline = time.monotonic() + call.timeout
             return call
 
-    def _end(self, call: ProviderCall, result: Any, error: BaseException | None) -> bool:
+    def _finish(self, call: ProviderCall, result: Any, error: BaseException | None) -> bool:
         """Note how a call on a thread ended; False when another took the thread's place meanwhile."""
         with self._turn:
             call.result, call.error, call.ended = result, error, True
@@ -191,10 +191,10 @@ class ProviderPool:
                 return False
             self._working -= 1
             self._idle += 1
-        call.tell()
+        call.notify()
         return True
 
-    def _pass_on(self, call: ProviderCall, result: Awaitable[Any]) -> bool:
+    def _hand_to_loop(self, call: ProviderCall, result: Awaitable[Any]) -> bool:
         """Let what a thread returned be waited for on the loop; False when another took the thread's place meanwhile."""
         with self._turn:
             given_up = call.given_up
@@ -213,7 +213,7 @@ class ProviderPool:
             _discard(result)
             with self._turn:
                 call.error, call.ended = error, True
-            call.tell()
+            call.notify()
         return True
 
     def _no_longer_hanging(self, call: ProviderCall) -> None:
@@ -243,7 +243,7 @@ class ProviderPool:
                 call.result, call.error, call.ended = result, error, True
                 if call.given_up:
                     self._no_longer_hanging(call)
-            call.tell()
+            call.notify()
 
         def begin() -> None:
             call.task = loop.create_task(run(), context=call.context)
@@ -264,11 +264,11 @@ class ProviderPool:
             over(None)
             with self._turn:
                 call.error, call.ended = error, True
-            call.tell()
+            call.notify()
 
     def _loop(self) -> "asyncio.AbstractEventLoop":
         own = self._own_loop
-        if own is None or not own.answers():
+        if own is None or not own.is_responsive():
             with self._turn:
                 self._need_open()
                 if self._own_loop is None or self._own_loop is own:
@@ -296,7 +296,7 @@ class _OwnLoop:
         self._pinged = answered = threading.Event()
         _soon(self.loop, answered.set)
 
-    def answers(self) -> bool:
+    def is_responsive(self) -> bool:
         """Whether it turns, as far as is known."""
         return self._pinged is None or self._pinged.wait(_ANSWER_SECONDS)
 
@@ -308,7 +308,7 @@ class _OwnLoop:
         import asyncio  # noqa: PLC0415 - as above
 
         self.loop.run_forever()
-        # Twice, for some may just have begun. Who does not heed it in that time is left as it is; nobody waits for this.
+        # Twice, for some may just have begun. Who does not heed it in that time is left as it is; nobody is_async for this.
         for _ in range(2):
             left = asyncio.all_tasks(self.loop)
             for task in left:
@@ -323,7 +323,7 @@ class _OwnLoop:
 
 def _cancel(call: ProviderCall) -> None:
     def cancel() -> None:
-        # One that has not begun sees for itself that nobody waits for it.
+        # One that has not begun sees for itself that nobody is_async for it.
         if call.task is not None and call.begun:
             call.task.cancel()
 
@@ -332,7 +332,7 @@ def _cancel(call: ProviderCall) -> None:
 
 
 def _discard(waited: object) -> None:
-    """Let go of what nobody waits for any more, or Python would complain that nobody ever did."""
+    """Let go of what nobody is_async for any more, or Python would complain that nobody ever did."""
     if inspect.iscoroutine(waited):
         with suppress(Exception):  # foreign code, and nobody is left to be told
             waited.close()

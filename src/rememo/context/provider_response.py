@@ -1,4 +1,4 @@
-"""What a provider returned, checked: it is used as a copy, or it is left out and named."""
+"""Check what a provider returned: use a copy of it, or leave it out with a reason."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -31,7 +31,7 @@ def check_response(provider: Provider, answer: object, settings: Settings) -> Pr
         return LeftOut(provider.name, "wrong type", shorten(says))
     most = settings.max_provided_bytes
     # Weighed before it is looked at: walking through very much takes long.
-    if _heavier([answer.text, answer.values, answer.data], most):
+    if _exceeds([answer.text, answer.values, answer.data], most):
         says = f"it returned more than the {most:,} bytes allowed; return less, or raise max_provided_bytes"
         return LeftOut(provider.name, "too large", says)
     try:
@@ -51,12 +51,12 @@ def failed_provider(provider: Provider, error: BaseException) -> LeftOut:
 
 
 def shorten(says: object) -> str:
-    """Return words that are not too many: an error may quote all it was given."""
+    """Return a text cut to a bounded length: an error may quote all it was given."""
     text = str(says)
     return text if len(text) <= _LONGEST_SAID else f"{text[:_LONGEST_SAID]} …"
 
 
-def _heavier(value: object, most: int) -> bool:
+def _exceeds(value: object, most: int) -> bool:
     """Whether a value holds more than so many bytes, about as JSON would; one that holds itself does."""
     weight, waiting = 0, [value]
     while waiting and weight <= most:

@@ -1,4 +1,4 @@
-"""Providers: functions that have something to say to the model, and where they are known."""
+"""Providers: functions that add to the composed state, and the registry that holds them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderRequest(Generic[M]):
-    """What a provider is told: the message that is to be answered, where, and when."""
+    """What a provider is called with: the message to be answered, its scope and the time."""
 
     text: str
     """What the message says."""
@@ -40,7 +40,7 @@ class ProviderRequest(Generic[M]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderResponse:
-    """What a provider has to say; a mapping with these names means the same, and plain text is the `text`."""
+    """What a provider returns; a mapping with these names means the same, and plain text is the `text`."""
 
     text: str = ""
     """For the model."""
@@ -115,17 +115,17 @@ class Registry:
         )
         with self._lock:
             for provider in self._providers:
-                if provider.name == name and self._clash(provider, scope):
+                if provider.name == name and self._conflicts(provider, scope):
                     raise AlreadyExists(
-                        f"there is a provider {name!r} {_where(provider)} already; take another name, or remove that one first"
+                        f"there is a provider {name!r} {_describe_scope(provider)} already; take another name, or remove that one first"
                     )
             self._providers = (*self._providers, made)
             self.version += 1
         return made
 
-    def _clash(self, provider: Provider, scope: Scope) -> bool:
+    def _conflicts(self, provider: Provider, scope: Scope) -> bool:
         if provider.scope is None:
-            return not self._hides(scope, provider.name)
+            return not self._is_hidden(scope, provider.name)
         return provider.scope.tenant == scope.tenant and all(
             getattr(provider.scope, label) is None
             or getattr(scope, label) is None
@@ -133,7 +133,7 @@ class Registry:
             for label in LABELS
         )
 
-    def _hides(self, scope: Scope, name: str) -> bool:
+    def _is_hidden(self, scope: Scope, name: str) -> bool:
         return any(hidden == name and where.contains(scope) for where, hidden in self._hidden)
 
     def visible(self, scope: Scope) -> list[Provider]:
@@ -141,7 +141,7 @@ class Registry:
         visible = [
             provider
             for provider in self._providers
-            if (not self._hides(scope, provider.name) if provider.scope is None else provider.scope.contains(scope))
+            if (not self._is_hidden(scope, provider.name) if provider.scope is None else provider.scope.contains(scope))
         ]
         return sorted(visible, key=lambda provider: provider.position)
 
@@ -165,7 +165,7 @@ class Registry:
                 self._providers = tuple(each for each in self._providers if each is not provider)
             else:
                 raise InvalidInput(
-                    f"provider {name!r} is registered {_where(provider)}; remove it there, or leave it out with exclude="
+                    f"provider {name!r} is registered {_describe_scope(provider)}; remove it there, or leave it out with exclude="
                 )
             self.version += 1
 
@@ -205,7 +205,7 @@ class Providers:
         self._registry.remove(self._scope, name)
 
 
-def _where(provider: Provider) -> str:
+def _describe_scope(provider: Provider) -> str:
     if provider.scope is None:
         return "built in"
     labels = [

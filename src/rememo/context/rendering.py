@@ -1,4 +1,4 @@
-"""Lines: items as a model reads them, under headings, with marks to cite them by and dates in words."""
+"""Render items as lines for a model: under headings, with marks to cite them by and dates in words."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

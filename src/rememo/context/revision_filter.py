@@ -1,4 +1,4 @@
-"""What of a conversation still holds: turns and passages without the statements that something later revised."""
+"""Filter revised statements out of turns and passages."""
 
 import re
 from collections.abc import Callable, Container, Iterable, Sequence

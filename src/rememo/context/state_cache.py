@@ -1,4 +1,4 @@
-"""The cache of composed states: few, young, and gone as soon as they do not hold."""
+"""The cache of composed states, bounded in number, size and age."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ SWEEP_EVERY: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateSources:
-    """What a state may have been made of."""
+    """The records and key-value entries that a state may depend on."""
 
     who: Scope
     """The view's labels, and whom it is about."""
@@ -30,12 +30,12 @@ class StateSources:
 
 @dataclass(frozen=True, slots=True)
 class CachedState:
-    """A state with what must be equal for it to hold."""
+    """A state with the stamp that must be unchanged for it to be valid."""
 
     state: State
-    reach: StateSources
+    sources: StateSources
     stamp: object
-    """What its reach was like before it was composed."""
+    """What its sources was like before it was composed."""
     since: datetime
 
 

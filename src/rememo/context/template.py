@@ -53,7 +53,7 @@ class Template:
     compiled: "jinja2.Template"
 
     @staticmethod
-    def of(source: object) -> "Template":
+    def parse(source: object) -> "Template":
         """Return a checked template; one that cannot be understood, or should not be run, is `InvalidInput`."""
         if not isinstance(source, str):
             raise InvalidInput(f"template must be the text of a Jinja template, not {type(source).__name__}")
@@ -61,7 +61,7 @@ class Template:
             raise InvalidInput(
                 f"the template has {len(source):,} characters, more than the {MOST_CHARACTERS:,} allowed"
             )
-        return _checked(source)
+        return _compile(source)
 
     def render(self, shown: Sequence[ShownItem], now: datetime, *, parts: Sequence[str], query: str) -> str:
         """Return what the template makes of the items of some parts; the other parts are empty to it."""
@@ -85,7 +85,7 @@ class Template:
 
 
 @lru_cache(64)
-def _checked(source: str) -> Template:
+def _compile(source: str) -> Template:
     try:
         import jinja2  # noqa: PLC0415 - optional
         from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: PLC0415

@@ -32,7 +32,7 @@ def summarised_window(view: View, counter: TokenCounter, most: int) -> list[Reco
     """
     turns = newest_turns(view, counter, most)
     unused = most - sum(message_tokens(counter, turn.text, turn.data) for turn in turns)
-    summary = _summary(view, counter, max(int(most * _SUMMARY), unused))
+    summary = _summary_message(view, counter, max(int(most * _SUMMARY), unused))
     if summary is None:
         return turns
     left = most - message_tokens(counter, summary.text, summary.data)
@@ -46,7 +46,7 @@ def summarised_window(view: View, counter: TokenCounter, most: int) -> list[Reco
     return [*fewer[:place], summary, *fewer[place:]]
 
 
-def _summary(view: View, counter: TokenCounter, most: int) -> Record | None:
+def _summary_message(view: View, counter: TokenCounter, most: int) -> Record | None:
     """Return what stands for messages of the view's room that are not shown, as a message of at most so many tokens."""
     if view.scope.room is None:
         return None
@@ -112,7 +112,7 @@ def newest_turns(
         grouped = [
             group for group in units(data) if group[0] not in alone and data[group[0]].get("role") != "system"
         ]  # fmt: skip
-        cost = _pricing(records, counter, beside)
+        cost = _message_costs(records, counter, beside)
         last = max((group[-1] for group in grouped), default=None)
         is_user_turn = last is None or data[last].get("role", "user") == "user"
         first = left if answer is None or is_user_turn else min(left, answer)
@@ -127,7 +127,7 @@ def newest_turns(
         newest = max(grouped, key=lambda group: group[-1])
         longest = max(newest, key=cost)
         others = sum(cost(place) for place in newest if place != longest)
-        shorter = _cut(counter, records[longest], first - others - beside)
+        shorter = _cut_record(counter, records[longest], first - others - beside)
         if shorter is None and must:
             raise InvalidInput("the newest message does not fit into max_tokens, not even cut; allow more")
         if shorter is not None:
@@ -154,14 +154,14 @@ def system_messages(view: View) -> list[Record]:
     timeline = store.timeline(Filter(scope=view.scope), now)
     ids: tuple[str, ...] | None = timeline.worked_out.get(_RULES)
     if ids is None:
-        ids = _grown(view, timeline)
+        ids = _extend_known(view, timeline)
         if ids is None:
             ids = tuple(message.id for message in store.read(view.filter(kind="message", conditions=(role,)), now))
         timeline.worked_out[_RULES] = ids
     return store.read(view.filter(ids=ids), now) if ids else []
 
 
-def _grown(view: View, timeline: Timeline) -> tuple[str, ...] | None:
+def _extend_known(view: View, timeline: Timeline) -> tuple[str, ...] | None:
     """Return the ids of system messages by what was known of the timeline before it grew; None when nothing was."""
     before = timeline.grown_from
     known: tuple[str, ...] | None = None if before is None else before.worked_out.get(_RULES)
@@ -172,7 +172,7 @@ def _grown(view: View, timeline: Timeline) -> tuple[str, ...] | None:
     return (*known, *new_ids)
 
 
-def _pricing(records: list[Record], counter: TokenCounter, beside: int) -> Callable[[int], int]:
+def _message_costs(records: list[Record], counter: TokenCounter, beside: int) -> Callable[[int], int]:
     """Return what tells the cost of a message by its place, each counted when first asked for."""
     known: dict[int, int] = {}
 
@@ -184,7 +184,7 @@ def _pricing(records: list[Record], counter: TokenCounter, beside: int) -> Calla
     return cost
 
 
-def _cut(counter: TokenCounter, record: Record, most: int) -> Record | None:
+def _cut_record(counter: TokenCounter, record: Record, most: int) -> Record | None:
     """Return a record whose text is short enough for the message to cost at most so much; None when none is."""
     bare = message_tokens(counter, "", record.data)
     text = cut_to(counter, record.text, most - bare)

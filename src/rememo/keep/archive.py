@@ -1,4 +1,4 @@
-"""Archive: records are put away before a policy removes them, and come back.
+"""Archive: records are exported before a retention policy removes them, and can be restored.
 
 An archive is two objects: `NAME.jsonl.zst`, an export of the records with all their versions and vectors, compressed, and
 `NAME.json`, its manifest with counts, checksum and digests of the labels it holds. The manifest is written last: an
@@ -45,7 +45,7 @@ _CHUNK = 200
 
 
 def label_digest(tenant: str, name: str, label: str) -> str:
-    """Return what stands for a label in a manifest: who knows the label can look for it, nobody can read it there."""
+    """Return the hash of a label for a manifest: whoever knows the label can look it up, nobody can read it there."""
     return hashlib.sha256(dump_json([tenant, name, label]).encode()).hexdigest()[:32]
 
 
@@ -65,10 +65,10 @@ class Archive:
         bound = {name: getattr(self._view.scope, name) for name in LABELS}
         wanted = {**{name: label for name, label in bound.items() if label is not None}, **given}
         marks = {label_digest(self._tenant, name, check_label(label, name)) for name, label in wanted.items()}
-        return [entry for entry in self._entries() if marks <= set(entry.holds)]
+        return [entry for entry in self._read_entries() if marks <= set(entry.holds)]
 
     def restore(self, name: str) -> Restored:
-        """Bring everything in an archive back; what is there already stays as it is, so repeating it is harmless.
+        """Restore everything in an archive; records that exist stay as they are, so repeating it is harmless.
 
         The archive is read and checked as a whole first: one that is damaged restores nothing.
         """
@@ -76,8 +76,8 @@ class Archive:
         self._view.need_no_batch("archive.restore()")
         if self._view.scope != Scope(tenant=self._tenant):
             raise InvalidInput("an archive is restored as a whole: call restore() on the tenant's own view")
-        entry = self._entry(name)
-        with self._file(entry) as file:
+        entry = self._read_entry(name)
+        with self._open_lines(entry) as file:
             path = Path(file.name)
             newest = {
                 version.record.id: version.record for version in read_versions(path, self._engine, self._view.scope)
@@ -105,7 +105,7 @@ class Archive:
             return []
         best: dict[str, tuple[float, ArchiveHit]] = {}
         for entry in self.list():
-            with self._file(entry) as file:
+            with self._open_lines(entry) as file:
                 for stored in read_versions(Path(file.name), self._engine, Scope(tenant=self._tenant)):
                     record = stored.record
                     if record.superseded_at is not None or not self._view.scope.contains(record.scope):
@@ -123,20 +123,20 @@ class Archive:
     def _store(self) -> ArchiveStore:
         return open_archive(self._engine)
 
-    def _entries(self) -> Iterator[ArchiveEntry]:
+    def _read_entries(self) -> Iterator[ArchiveEntry]:
         store = self._store
-        folder = _folder(self._tenant)
+        folder = _tenant_folder(self._tenant)
         for name in store.names(folder):
             if name.endswith(_MANIFEST):
-                yield _manifest(store.get(name), name)
+                yield _parse_manifest(store.get(name), name)
 
-    def _entry(self, name: str) -> ArchiveEntry:
-        place = f"{_folder(self._tenant)}/{quote(check_label(name, 'name'), safe='')}{_MANIFEST}"
-        return _manifest(self._store.get(place), place)
+    def _read_entry(self, name: str) -> ArchiveEntry:
+        place = f"{_tenant_folder(self._tenant)}/{quote(check_label(name, 'name'), safe='')}{_MANIFEST}"
+        return _parse_manifest(self._store.get(place), place)
 
-    def _file(self, entry: ArchiveEntry) -> Any:
+    def _open_lines(self, entry: ArchiveEntry) -> Any:
         """Return a file of the lines of an archive, checked against its manifest."""
-        packed = self._store.get(f"{_folder(self._tenant)}/{entry.name}{_DATA}")
+        packed = self._store.get(f"{_tenant_folder(self._tenant)}/{entry.name}{_DATA}")
         if hashlib.sha256(packed).hexdigest() != entry.sha256 or len(packed) != entry.bytes:
             raise ArchiveError(
                 f"the archive {entry.name} is damaged: its checksum is not the one in its manifest; nothing was restored"
@@ -147,9 +147,9 @@ class Archive:
         return file
 
     def _contains_any(self, entry: ArchiveEntry, ids: Iterable[str]) -> bool:
-        """Say whether one of these records is in an archive; it is read for that."""
+        """Whether an archive holds one of these records; reads the archive."""
         wanted = set(ids)
-        with self._file(entry) as file:
+        with self._open_lines(entry) as file:
             versions = read_versions(Path(file.name), self._engine, Scope(tenant=self._tenant))
             return any(version.record.id in wanted for version in versions)
 
@@ -157,7 +157,7 @@ class Archive:
         return set(read_states(self._engine, Scope(tenant=self._tenant), [record.id for record in records], None))
 
     def _reopen(self, records: Sequence[Record]) -> None:
-        """Open records again whose versions are still here but ended."""
+        """Revive records whose versions are still stored but ended."""
         writes: list[Revise] = []
         for record in records:
             draft = self._engine.redraft(record, {"expires_at": None})
@@ -206,21 +206,21 @@ def write_archive(
         "policy": policy.name, "records": len(set(ids)), "versions": versions, "bytes": len(packed),
         "sha256": hashlib.sha256(packed).hexdigest(), "sealed": engine.encryption is not None, "holds": holds,
     }  # fmt: skip
-    place = f"{_folder(tenant)}/{name}"
+    place = f"{_tenant_folder(tenant)}/{name}"
     store.put(place + _DATA, packed)
     store.put(place + _MANIFEST, dump_json(manifest).encode())
     return name
 
 
-def _folder(tenant: str) -> str:
+def _tenant_folder(tenant: str) -> str:
     return "tenant-" + quote(tenant, safe="")
 
 
-def _manifest(content: bytes, name: str) -> ArchiveEntry:
+def _parse_manifest(content: bytes, name: str) -> ArchiveEntry:
     try:
         held = json.loads(content)
         if held.pop("format") != FORMAT or held.pop("version") != FORMAT_VERSION:
-            raise ArchiveError(f"the archive's manifest {name} is of another Rememo; upgrade rememo")
+            raise ArchiveError(f"the archive's manifest {name} has another format version; upgrade rememo")
         held |= {"created_at": to_utc(held["created_at"], "created_at"), "holds": tuple(held["holds"])}
         entry = ArchiveEntry(**held)
     except (ValueError, TypeError, KeyError, AttributeError) as error:

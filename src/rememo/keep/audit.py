@@ -1,4 +1,4 @@
-"""The audit trail as its readers see it: listed, verified, exported."""
+"""Read the audit trail: list, verify and export it."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -77,13 +77,13 @@ class Audit:
         """Check the whole trail of the tenant, line by line; faults name the line that was altered, removed or inserted.
 
         The store itself knows where the trail must end. A head that was kept outside shows even a trail that was
-        forged as a whole, up to that head.
+        rewritten as a whole, up to that head.
         """
         if head is not None:
             _check_head(head)
         end, last = self._store.audit_head(self._tenant)
         faults: list[str] = []
-        for fault in self._faults(end, last, head):
+        for fault in self._find_faults(end, last, head):
             faults.append(fault)
             if len(faults) == _MOST_FAULTS:
                 break
@@ -96,7 +96,7 @@ class Audit:
         """
         target = Path(path)
         if target.exists():
-            raise AlreadyExists(f"{target} is there already; choose another file for the audit trail")
+            raise AlreadyExists(f"{target} already exists; choose another file for the audit trail")
         part = target.with_name(target.name + ".part")
         try:
             with open_new_text(part, self._view.engine.settings.file_permissions) as file:
@@ -110,7 +110,7 @@ class Audit:
         return count
 
     def denied(self, operation: str, *, reason: str, ids: Sequence[str] = ()) -> None:
-        """Note that somebody was refused something; does nothing where auditing is off.
+        """Record that an operation was denied; does nothing where auditing is off.
 
         `reason` is a short code such as "no_right": it stays in the trail when a user is erased.
         """
@@ -121,20 +121,20 @@ class Audit:
 
     # ---- verifying
 
-    def _faults(self, end: AuditHead, last: int, kept: AuditHead | None) -> Iterator[str]:
+    def _find_faults(self, end: AuditHead, last: int, kept: AuditHead | None) -> Iterator[str]:
         previous = empty_head(self._tenant)
         redacted: dict[int, AuditRow] = {}
         met = kept is None or kept.count == 0
         if end.count < 0:
             yield f"the number of lines that the store keeps was altered: it is {end.count}"
         # From the lowest number there can be: nobody lists a line below 1, but nobody but a forger writes one either.
-        for line in _lines(self._store, self._tenant, end.count, _LOWEST):
+        for line in _read_lines(self._store, self._tenant, end.count, _LOWEST):
             if line.number < 1:
                 yield f"line {line.number} was inserted: the trail begins with line 1"
                 continue
             if line.number > previous.count + 1:
-                yield _missing(previous.count + 1, line.number - 1)
-            fault = _fault(line, previous)
+                yield _describe_missing(previous.count + 1, line.number - 1)
+            fault = _line_fault(line, previous)
             if fault is not None:
                 yield f"line {line.number} was altered{fault}"
             elif line.gone is not None:
@@ -145,16 +145,16 @@ class Audit:
                 if previous.hash != kept.hash:
                     yield f"line {line.number} is not the one whose head was kept: the trail before it was rewritten"
         if previous.count < end.count:
-            yield _missing(previous.count + 1, end.count) + ": the trail was cut at its end"
+            yield _describe_missing(previous.count + 1, end.count) + ": the trail was cut at its end"
         elif previous.hash != end.hash:
             yield f"line {end.count} is not the one that the store knows to be the last: the end was rewritten"
         if last > end.count:
             yield f"lines {end.count + 1} to {last} were inserted behind the end"
         if kept is not None and not met and kept.count > end.count:
             yield f"the trail ends with line {end.count}, but a head of line {kept.count} was kept: it was cut"
-        yield from self._unjustified(redacted)
+        yield from self._unjustified_redactions(redacted)
 
-    def _unjustified(self, redacted: dict[int, AuditRow]) -> Iterator[str]:
+    def _unjustified_redactions(self, redacted: dict[int, AuditRow]) -> Iterator[str]:
         """Give the lines that something was taken out of though no erasure says so."""
         if not redacted:
             return
@@ -165,7 +165,7 @@ class Audit:
         ):
             for line in lines:
                 for half, ranges in redacted_ranges.items():
-                    ranges.extend(_ranges(line, half))
+                    ranges.extend(_redacted_ranges(line, half))
         for number, line in redacted.items():
             for half in json.loads(line.gone or "{}"):
                 if not any(first <= number <= until for first, until in redacted_ranges[half]):
@@ -188,11 +188,11 @@ def stream(view: View) -> Iterator[str]:
         "hash": end.hash,
     }
     yield dump_json(first) + "\n"
-    for line in _lines(engine.store, scope.tenant, end.count):
+    for line in _read_lines(engine.store, scope.tenant, end.count):
         yield dump_json(row_to_json(line)) + "\n"
 
 
-def _lines(store: Store, tenant: str, count: int, start: int = 1) -> Iterator[AuditRow]:
+def _read_lines(store: Store, tenant: str, count: int, start: int = 1) -> Iterator[AuditRow]:
     """Give the lines up to a number, those that are there."""
     scope = Scope(tenant=tenant)
     for lines in read_pages(lambda first: store.audit_entries(scope, start=first, limit=_CHUNK), start):
@@ -203,7 +203,7 @@ def _lines(store: Store, tenant: str, count: int, start: int = 1) -> Iterator[Au
 
 
 def add_check(view: View, check: ComplianceCheck | None, *, content: bool) -> Callable[..., Any]:
-    """Ask a function before every write of a view; without one, return what takes one."""
+    """Call a function before every write of a view; without one, return a decorator."""
     audit = view.engine.audit
     if audit is None:
         raise InvalidInput("auditing is off, so nobody would see the flags; open the memory with Settings(audit=True)")
@@ -216,7 +216,7 @@ def add_check(view: View, check: ComplianceCheck | None, *, content: bool) -> Ca
     return add if check is None else add(check)
 
 
-def _fault(line: AuditRow, previous: AuditHead) -> str | None:
+def _line_fault(line: AuditRow, previous: AuditHead) -> str | None:
     """Return what is wrong with a line, seen from the one before it, as the end of a sentence; None for nothing."""
     fault = describe_malformed(line)
     if fault is not None:
@@ -225,7 +225,7 @@ def _fault(line: AuditRow, previous: AuditHead) -> str | None:
     return None if follows else " or inserted: it does not follow from what stands before it"
 
 
-def _ranges(line: AuditRow, half: str) -> "list[tuple[int, int]]":
+def _redacted_ranges(line: AuditRow, half: str) -> "list[tuple[int, int]]":
     """Return the lines that an erasure says it took a half out of; one that was altered says nothing."""
     if describe_malformed(line) is not None:
         return []
@@ -242,7 +242,7 @@ def _is_range(value: object) -> bool:
     )
 
 
-def _missing(first: int, until: int) -> str:
+def _describe_missing(first: int, until: int) -> str:
     return f"line {first} is missing" if first == until else f"lines {first} to {until} are missing"
 
 

@@ -1,4 +1,4 @@
-"""How much of a memory is changed step by step: pages that are read, batches that are written, and how large they are."""
+"""Batched maintenance: read records in pages, write in small batches, and adapt the batch size to how long writes take."""
 
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -66,20 +66,20 @@ def iterate_jobs(store: JobQueue, tenant: str) -> Iterator[Job]:
 
 
 class BatchPacer:
-    """How many may be written at once, so that no write takes long."""
+    """The batch size, adapted so that no write takes long."""
 
     def __init__(self) -> None:
         self.size = _FIRST
 
     @contextmanager
     def step(self) -> Generator[None]:
-        """Watch a write, learn from it, and stand back for a moment."""
+        """Time a write, adapt the batch size, and pause."""
         began, working = time.perf_counter(), time.thread_time()
         yield
         self.learn_from(time.perf_counter() - began, time.thread_time() - working)
 
     def learn_from(self, seconds: float, work: float) -> None:
-        """Learn from a write."""
+        """Adapt the batch size to what a write took."""
         if work > _WORK:
             self.size = max(_LEAST, self.size * 2 // 3)
         elif seconds > _LONG:
@@ -106,7 +106,7 @@ class PolicyProgress:
 
 
 class BatchWriter:
-    """Makes changes in small batches, each of which is a write of its own; dry, it only counts them."""
+    """Writes changes in small batches, each in its own transaction; a dry run only counts them."""
 
     def __init__(self, engine: Engine, tenant: str, pace: BatchPacer, *, dry: bool) -> None:
         self._engine = engine
@@ -116,7 +116,7 @@ class BatchWriter:
 
     def write(self, changes: Sequence[BatchChange], progress: PolicyProgress) -> None:
         """Make changes; one whose record moved on meanwhile is left out."""
-        progress.count([_id(change) for change in changes])
+        progress.count([_record_id(change) for change in changes])
         if self.dry:
             return
         place = 0
@@ -146,5 +146,5 @@ def make_removal(record: Record) -> Remove:
     return Remove(id=record.id, scope=record.scope, expected=record.version)
 
 
-def _id(change: BatchChange) -> str:
+def _record_id(change: BatchChange) -> str:
     return change.id if isinstance(change, Remove) else change.draft.id

@@ -1,4 +1,4 @@
-"""Following a memory: what was written, in the order it was committed, by whichever process."""
+"""Change feed: what any process wrote, in commit order."""
 
 from datetime import datetime
 
@@ -33,7 +33,7 @@ def changes(view: View, after: datetime | str | None, limit: int) -> list[Change
 
 
 def current_cursor(view: View) -> str:
-    """Return the cursor behind everything that is written now."""
+    """Return the cursor after the last committed write."""
     return format_cursor((view.engine.store.clock(view.scope.tenant), 2, 0))
 
 

@@ -1,4 +1,4 @@
-"""What does not fit together is found and mended: copies, references to what is gone, relationships without ends."""
+"""Consistency repairs: duplicate records, references to missing records, relationships without facts or endpoints."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,7 +53,7 @@ def remove_duplicates(engine: Engine, policy: RetentionPolicy, writer: BatchWrit
 
 
 def _content_hash(record: Record) -> bytes:
-    """Return what is equal for records that say the same in the same scope."""
+    """Return a hash that is equal for records with the same content in the same scope."""
     data: dict[str, Any] = record.data
     scope, parts = record.scope, list[Any]()
     names = _PARTS.get(record.kind, ())
@@ -94,7 +94,7 @@ def _contains(marks: NDArray[np.int64], mark: int) -> bool:
 
 
 def repair_references(engine: Engine, policy: RetentionPolicy, writer: BatchWriter, progress: PolicyProgress) -> None:
-    """Mend references to what is gone.
+    """Repair references to records that are gone.
 
     A chunk without its document goes. A reply to a message that is gone stays and is a reply no more. Facts and summaries
     stay, and name no source of which not even a past version is left.
@@ -117,7 +117,7 @@ def repair_references(engine: Engine, policy: RetentionPolicy, writer: BatchWrit
 
 
 class _HistoryLookup:
-    """Whether anything of a record is left, asked once for each."""
+    """Whether any version of a record is left, looked up once for each."""
 
     def __init__(self, engine: Engine, tenant: Scope) -> None:
         self._engine = engine

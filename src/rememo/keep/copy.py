@@ -44,7 +44,7 @@ def copy(source: Engine, target: Engine, progress: Progress | None = None) -> Co
     versions = 0
     for tenant in tenants:
         translation = translation_between(source, target, tenant)
-        theirs = partial(_versions, source, tenant, translation)
+        theirs = partial(_read_versions, source, tenant, translation)
         _check_no_conflicts(theirs, target, tenant)
         new = _copy_tenant(source, target, tenant, translation, progress)
         totals = Transferred(
@@ -54,7 +54,7 @@ def copy(source: Engine, target: Engine, progress: Progress | None = None) -> Co
     return CopyReport(tenants=len(tenants), new=totals, versions=versions)
 
 
-def _versions(source: Engine, tenant: str, translation: IdTranslation | None) -> Iterator[StoredVersion]:
+def _read_versions(source: Engine, tenant: str, translation: IdTranslation | None) -> Iterator[StoredVersion]:
     """Give the versions of a tenant with the ids that they have in the target."""
     held = source.store.dump(Scope(tenant=tenant))
     return held if translation is None else translation.translate_versions(held)
@@ -66,7 +66,7 @@ def _check_no_conflicts(theirs: Callable[[], Iterator[StoredVersion]], target: E
     for chunk in chunks(theirs()):
         if clashing := target.store.clashes(chunk):
             raise AlreadyExists(
-                f"tenant {tenant!r} has {len(clashing)} records in the target with another content, the first is"
+                f"conflict: {len(clashing)} records of tenant {tenant!r} already exist in the target with other content, the first is"
                 f" {clashing[0]!r}; copy into an empty store"
             )
 
@@ -76,7 +76,7 @@ def _copy_tenant(
 ) -> Transferred:
     scope, seen, new = Scope(tenant=tenant), 0, 0
     same = _same_model(source, target)
-    for chunk in chunks(_versions(source, tenant, translation)):
+    for chunk in chunks(_read_versions(source, tenant, translation)):
         note = None if target.audit is None else target.audit.note("copy", scope)
         new += load_versions(target, chunk, note, same_model=same)
         seen += len(chunk)
@@ -92,11 +92,11 @@ def _copy_tenant(
         versions=new,
         snapshots=target.store.load_snapshots(tenant, snapshots) if snapshots else 0,
         keys=sum(target.kv.load(tenant, space, entry) for space, entry in entries),
-        jobs=sum(target.store.load_jobs(list(map(_not_begun, chunk))) for chunk in chunks(iter(jobs))),
+        jobs=sum(target.store.load_jobs(list(map(_as_waiting, chunk))) for chunk in chunks(iter(jobs))),
     )
 
 
-def _not_begun(job: Job) -> Job:
+def _as_waiting(job: Job) -> Job:
     """Return a job as one that waits, where somebody is just doing it for the store that is copied."""
     return replace(job, state="waiting", leased_until=None) if job.state == "running" else job
 
@@ -104,7 +104,9 @@ def _not_begun(job: Job) -> Job:
 def _check_equal(theirs: Callable[[], Iterator[StoredVersion]], source: Engine, target: Engine, tenant: str) -> int:
     """Return how many versions both have of a tenant; raises when what one says is not what the other does."""
     vectors = _same_model(source, target)
-    given, ours = (_sum(versions, vectors=vectors) for versions in (theirs(), target.store.dump(Scope(tenant=tenant))))
+    given, ours = (
+        _checksum(versions, vectors=vectors) for versions in (theirs(), target.store.dump(Scope(tenant=tenant)))
+    )
     if given != ours:
         raise StorageError(
             f"tenant {tenant!r} is not the same in both: {given[0]:,} versions in the source, {ours[0]:,} in the target;"
@@ -119,7 +121,7 @@ def _same_model(source: Engine, target: Engine) -> bool:
     return ours is not None and theirs is not None and theirs.identity == (ours.name, ours.dimension)
 
 
-def _sum(versions: Iterator[StoredVersion], *, vectors: bool) -> tuple[int, int]:
+def _checksum(versions: Iterator[StoredVersion], *, vectors: bool) -> tuple[int, int]:
     """Return how many there are and a sum of their digests, which is the same in whatever order they come."""
     count = total = 0
     for version in versions:

@@ -36,7 +36,7 @@ def need_cryptography() -> None:
         ) from error
 
 
-def derive(key: bytes, purpose: str, length: int = KEY_BYTES) -> bytes:
+def derive_key(key: bytes, purpose: str, length: int = KEY_BYTES) -> bytes:
     """Return the key for one purpose."""
     from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415
@@ -44,11 +44,11 @@ def derive(key: bytes, purpose: str, length: int = KEY_BYTES) -> bytes:
     return HKDF(SHA256(), length, salt=None, info=f"rememo {purpose}".encode()).derive(key)
 
 
-def cipher(key: bytes, purpose: str) -> "AESGCM":
+def make_cipher(key: bytes, purpose: str) -> "AESGCM":
     """Return the cipher for one purpose."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
 
-    return AESGCM(derive(key, purpose))
+    return AESGCM(derive_key(key, purpose))
 
 
 class DataKey:
@@ -59,11 +59,11 @@ class DataKey:
 
         self.serial = serial
         self.head = bytes([ENCRYPTED]) + serial.to_bytes(_HEAD - 1, "big")
-        self.contents = cipher(key, "contents")
-        self.vectors = cipher(key, "vectors")
-        self.names = AESSIV(derive(key, "names", 2 * KEY_BYTES))
-        self._words = derive(key, "words")
-        self._fingerprints = derive(key, "fingerprints")
+        self.contents = make_cipher(key, "contents")
+        self.vectors = make_cipher(key, "vectors")
+        self.names = AESSIV(derive_key(key, "names", 2 * KEY_BYTES))
+        self._words = derive_key(key, "words")
+        self._fingerprints = derive_key(key, "fingerprints")
 
     def blind_index(self, term: str) -> str:
         """Return the hash of a term."""
@@ -85,7 +85,7 @@ class IdKey:
         from cryptography.hazmat.primitives.ciphers.modes import ECB  # noqa: PLC0415
 
         # One block is all that is ever encrypted, and it is a digest: there is nothing a mode could chain or repeat.
-        self._cipher = Cipher(AES(derive(key, "ids")), ECB())  # noqa: S305
+        self._cipher = Cipher(AES(derive_key(key, "ids")), ECB())  # noqa: S305
 
     def encrypt(self, block: bytes) -> bytes:
         """Return the 16 bytes of an id for the 16 bytes of a digest."""

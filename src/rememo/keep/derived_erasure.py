@@ -1,4 +1,4 @@
-"""What was made of records that an erasure removes: facts, relationships and summaries without them."""
+"""Erase derived records: rebuild or remove the facts, relationships and summaries made from erased records."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -66,7 +66,7 @@ class DerivedEraser:
         sources: dict[str, set[str]] = {}
         for record in self._store.versions(self._tenant, ["summary"]):
             if not self._target.covers(record.scope):
-                sources.setdefault(record.id, set()).update(_sources(record))
+                sources.setdefault(record.id, set()).update(_source_ids(record))
         for id, ids in sources.items():
             if erased := self._erased_among(ids):
                 self._rewrite_summary(id, erased)
@@ -86,7 +86,7 @@ class DerivedEraser:
         scope = Scope(tenant=self._tenant)
         for _ in range(_MOST_TRIES):
             held = self._store.get(Filter(scope=scope, ids=(id,), quarantined=None), self._engine.now())
-            if held is not None and not any(source in erased for source in _sources(held)):
+            if held is not None and not any(source in erased for source in _source_ids(held)):
                 # An erasure that was interrupted here has written it already.
                 self._store.drop_versions(self._number, self._tenant, id, held.version)
                 return
@@ -116,14 +116,16 @@ class DerivedEraser:
         marks = self._store.marks(self._number, self._tenant)
         naming: dict[str, Record] = {}
         for record in self._store.versions(self._tenant, ["fact", "summary", REVISION]):
-            if any(id in marks for id in _sources(record)):
+            if any(id in marks for id in _source_ids(record)):
                 naming[record.id] = record
         facts = [record for record in naming.values() if is_fact(record)]
         links = {
-            id: {"link": True} for fact in facts if (id := _link(self._engine, fact)) is not None and id not in marks
+            id: {"link": True}
+            for fact in facts
+            if (id := _relationship_id(self._engine, fact)) is not None and id not in marks
         }
         self._store.mark(self._number, self._tenant, links)
-        self._settle(marks, facts)
+        self._reconcile(marks, facts)
         for record in naming.values():
             if is_revision(record):
                 self._retract_revisions(record.id, marks)
@@ -137,15 +139,15 @@ class DerivedEraser:
         gone = [
             id
             for id, note in self._store.marks(self._number, self._tenant).items()
-            if note.get("link") and self._ended(id)
+            if note.get("link") and self._has_ended(id)
         ]
         self._remove(gone)
         # What was noted is done with: the next round looks at what this one removed.
-        done = {id: _pieces_only(note) for id, note in marks.items() if note != _pieces_only(note)}
+        done = {id: _keep_pieces(note) for id, note in marks.items() if note != _keep_pieces(note)}
         self._store.mark(self._number, self._tenant, done)
         return bool(naming)
 
-    def _settle(self, marks: Mapping[str, Any], facts: Sequence[Record]) -> None:
+    def _reconcile(self, marks: Mapping[str, Any], facts: Sequence[Record]) -> None:
         groups = {group_of(fact) for fact in facts}
         links: dict[str, tuple[FactGroup, str]] = {}
         for note in marks.values():
@@ -197,7 +199,7 @@ class DerivedEraser:
     def _keep_or_remove(self, id: str, marks: Mapping[str, Any]) -> None:
         """Keep a fact or a revision from the version on that names none of what is gone; without one, it goes too."""
         versions = self._store.history(Scope(tenant=self._tenant), id)
-        naming = [version for version in versions if any(source in marks for source in _sources(version))]
+        naming = [version for version in versions if any(source in marks for source in _source_ids(version))]
         if not naming:
             return
         last = naming[-1].version
@@ -210,7 +212,7 @@ class DerivedEraser:
         else:
             self._remove([id])
 
-    def _ended(self, id: str) -> bool:
+    def _has_ended(self, id: str) -> bool:
         versions = self._store.history(Scope(tenant=self._tenant), id)
         return bool(versions) and versions[-1].superseded_at is not None
 
@@ -223,12 +225,12 @@ def rebuild_note(engine: Engine, fact: Record, target: ErasureTarget) -> dict[st
     labels = {"agent": group.home.agent, "user": group.home.user, "room": group.home.room}
     return {
         "slot": [labels, group.subject, group.predicate],
-        "link": _link(engine, fact),
+        "link": _relationship_id(engine, fact),
         "object": fact.data["match"]["object"],
     }
 
 
-def _pieces_only(note: Mapping[str, Any]) -> dict[str, Any]:
+def _keep_pieces(note: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in note.items() if name == PIECES}
 
 
@@ -236,7 +238,7 @@ def _always(_: Statement) -> bool:
     return True
 
 
-def _sources(record: Record) -> list[str]:
+def _source_ids(record: Record) -> list[str]:
     """Return the ids of what a record was made of; a summary also names those that it left out."""
     sources: list[str] = []
     for name in ("sources", "left_out", "kept"):
@@ -245,7 +247,7 @@ def _sources(record: Record) -> list[str]:
     return sources
 
 
-def _link(engine: Engine, fact: Record) -> str | None:
+def _relationship_id(engine: Engine, fact: Record) -> str | None:
     """Return the id of the relationship that a fact stands for."""
     data = fact.data
     if data["predicate"] not in CONNECTING:

@@ -119,7 +119,7 @@ def erase(engine: Engine, target: ErasureTarget, clean: SessionCleaner) -> Erasu
     run.clean_copies(clean)
     run.redact()
     forget_sentences()
-    return run.prove()
+    return run.finish()
 
 
 class _Erasure:
@@ -279,12 +279,12 @@ class _Erasure:
 
     # ---- proof
 
-    def prove(self) -> ErasureReceipt:
+    def finish(self) -> ErasureReceipt:
         """Clean the bytes, look for what was removed, and return the receipt."""
         store, target = self._store, self._target
         ids = list(store.marks(self._number, self._tenant))
         began, counts = store.erasure(self._number, self._tenant)
-        archives, unasked = self._archives()
+        archives, unasked = self._find_archives()
         # From here on nothing tells of the person any more, not even what is under way.
         store.end_erasure(self._number, self._tenant, cleaned=False)
         # Others that were interrupted here are cleaned with it.
@@ -331,7 +331,7 @@ class _Erasure:
             store.end_erasure(number, self._tenant, cleaned=True)
         return receipt
 
-    def _archives(self) -> tuple[tuple[str, ...], list[str]]:
+    def _find_archives(self) -> tuple[tuple[str, ...], list[str]]:
         """Return the archives that hold what was erased, or why they could not be asked: what is gone is gone."""
         try:
             return tuple(archives_holding(self._engine, self._target.scope, self._target.ids)), []

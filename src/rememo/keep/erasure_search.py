@@ -1,4 +1,4 @@
-"""What still holds words that were erased: every record, key, job and snapshot of a tenant is opened and searched.
+"""Search for copies of erased text: every record, key, job and snapshot of a tenant is opened and searched.
 
 A search of bytes finds nothing in what is compressed or encrypted, and cannot tell whose words it found. Here contents are read
 as they are. What somebody else says in a record of his own is his. A copy is no excuse for itself: a value, a summary, a
@@ -47,7 +47,7 @@ kept."""
 
 @dataclass(slots=True)
 class ErasureFindings:
-    """What a search found."""
+    """Where a search found pieces of erased texts."""
 
     in_other_records: set[str] = field(default_factory=set[str])
     """Pieces of erased texts that others say in their own right."""
@@ -78,13 +78,15 @@ class ErasureSearch:
         """Find who else says what was erased, and which values and summaries hold a copy of it."""
         copies: dict[tuple[str, str], tuple[Scope, set[str]]] = {}
         versions = self._store.versions(self._tenant, sorted(KINDS)) if self._patterns else ()
-        for record, pieces in self._matching((version, _texts_of(version)) for version in versions):
+        for record, pieces in self._find_matches((version, _record_texts(version)) for version in versions):
             if record.kind in _COPIES:
                 copies.setdefault((record.kind, record.id), (record.scope, set()))[1].update(pieces)
             else:
                 self.findings.in_other_records |= pieces
         for (kind, id), (scope, pieces) in sorted(copies.items(), key=lambda copy: copy[0]):
-            self._leave(f"{_COPIES[kind]} {id!r}{_where(scope)}", pieces, f"erase(ids=[{id!r}]) removes it")
+            self._report_leftover(
+                f"{_COPIES[kind]} {id!r}{_describe_scope(scope)}", pieces, f"erase(ids=[{id!r}]) removes it"
+            )
 
     # ---- keys
 
@@ -103,8 +105,8 @@ class ErasureSearch:
                     counts["sessions_removed"] += done == "removed"
                 elif self._patterns:
                     others.append((space, entry))
-            for (space, entry), pieces in self._matching(
-                (entry, [entry[1].key, *_texts_of_json(entry[1].value)]) for entry in others
+            for (space, entry), pieces in self._find_matches(
+                (entry, [entry[1].key, *_json_texts(entry[1].value)]) for entry in others
             ):
                 if not pieces - self.findings.in_other_records:
                     continue
@@ -114,7 +116,7 @@ class ErasureSearch:
                     continue
                 scope, name = parse_namespace(self._tenant, space)
                 what = _NAMES.get(name, f"the entry in {name!r}")
-                self._leave(f"{what} {entry.key!r}{_where(scope)}", pieces, "change or delete it")
+                self._report_leftover(f"{what} {entry.key!r}{_describe_scope(scope)}", pieces, "change or delete it")
         return counts
 
     def count_affected_sessions(self, clean: SessionCleaner) -> int:
@@ -124,7 +126,7 @@ class ErasureSearch:
             for space, entry in kv.dump(self._tenant, self._engine.now()):
                 scope, name = parse_namespace(self._tenant, space)
                 if name == _SESSIONS and not self._target.covers(scope):
-                    count += self._cleaned(space, entry, clean) != entry.value
+                    count += self._clean_value(space, entry, clean) != entry.value
         return count
 
     def _clean_session(self, kv: KeyValue, space: str, held: Entry, clean: SessionCleaner) -> str:
@@ -133,7 +135,7 @@ class ErasureSearch:
             if entry is None:
                 return "gone"
             now = self._engine.now()
-            value = self._cleaned(space, entry, clean)
+            value = self._clean_value(space, entry, clean)
             if value == entry.value:
                 return "kept"
             ttl = None if entry.expires_at is None else (entry.expires_at - now).total_seconds()
@@ -147,14 +149,16 @@ class ErasureSearch:
         kv.delete(self._tenant, space, held.key, self._engine.now())
         return "removed"
 
-    def _cleaned(self, space: str, entry: Entry, clean: SessionCleaner) -> str | None:
-        return clean(self._engine, parse_namespace(self._tenant, space)[0], entry.value, self._is_erased, self._holds)
+    def _clean_value(self, space: str, entry: Entry, clean: SessionCleaner) -> str | None:
+        return clean(
+            self._engine, parse_namespace(self._tenant, space)[0], entry.value, self._is_erased, self._has_erased_text
+        )
 
     def _is_erased(self, scope: Scope, id: str) -> bool:
         return self._target.covers(scope) or id in self._gone
 
-    def _holds(self, texts: Iterable[str]) -> bool:
-        return bool(self._patterns.matches(_joined(texts)) - self.findings.in_other_records)
+    def _has_erased_text(self, texts: Iterable[str]) -> bool:
+        return bool(self._patterns.matches(_join_texts(texts)) - self.findings.in_other_records)
 
     # ---- the rest
 
@@ -165,39 +169,39 @@ class ErasureSearch:
         naming: list[str] = []
         errors: list[str] = []
         for job in iterate_jobs(self._store, self._tenant):
-            if self._holds(texts_in(job.payload)):
+            if self._has_erased_text(texts_in(job.payload)):
                 naming.append(job.id)
-            elif job.error is not None and self._holds([job.error]):
+            elif job.error is not None and self._has_erased_text([job.error]):
                 errors.append(job.id)
         self._store.clean_jobs(number, self._tenant, jobs=naming, errors=errors)
 
     def search_snapshots(self) -> None:
         """Name the snapshots whose names hold erased words."""
         for name in self._store.snapshots(self._tenant):
-            self._leave(f"the name of the snapshot {name!r}", self._patterns.matches(name.encode()))
+            self._report_leftover(f"the name of the snapshot {name!r}", self._patterns.matches(name.encode()))
 
     # ---- inside
 
-    def _leave(self, what: str, pieces: set[str], remedy: str | None = None) -> None:
+    def _report_leftover(self, what: str, pieces: set[str], remedy: str | None = None) -> None:
         if copied := pieces - self.findings.in_other_records:
             self.findings.in_copies |= copied
             leftover = f"{what}, which holds words that were erased"
             self.findings.leftovers.append(leftover if remedy is None else f"{leftover}: {remedy}")
 
-    def _matching(self, items: Iterable[tuple[T, Iterable[str]]]) -> Iterator[tuple[T, set[str]]]:
+    def _find_matches(self, items: Iterable[tuple[T, Iterable[str]]]) -> Iterator[tuple[T, set[str]]]:
         """Give what holds pieces, with them; looking at many at once costs little more than at one."""
         batch: list[tuple[T, bytes]] = []
         size = 0
         for item, texts in items:
-            data = _joined(texts)
+            data = _join_texts(texts)
             batch.append((item, data))
             size += len(data)
             if size >= _BATCH_BYTES:
-                yield from self._matching_batch(batch)
+                yield from self._match_batch(batch)
                 batch, size = [], 0
-        yield from self._matching_batch(batch)
+        yield from self._match_batch(batch)
 
-    def _matching_batch(self, batch: list[tuple[T, bytes]]) -> Iterator[tuple[T, set[str]]]:
+    def _match_batch(self, batch: list[tuple[T, bytes]]) -> Iterator[tuple[T, set[str]]]:
         if self._patterns.matches(_SEPARATOR.join(data for _, data in batch)):
             for item, data in batch:
                 if pieces := self._patterns.matches(data):
@@ -213,11 +217,11 @@ def summarise_leftovers(left: list[str]) -> list[str]:
 _SEPARATOR = b"\n\0\n"
 
 
-def _joined(texts: Iterable[str]) -> bytes:
+def _join_texts(texts: Iterable[str]) -> bytes:
     return _SEPARATOR.join(text.encode() for text in texts)
 
 
-def _texts_of(record: Record) -> Iterator[str]:
+def _record_texts(record: Record) -> Iterator[str]:
     yield record.text
     if record.source is not None:
         yield record.source
@@ -225,14 +229,14 @@ def _texts_of(record: Record) -> Iterator[str]:
     yield from texts_in(record.metadata)
 
 
-def _texts_of_json(value: str) -> Iterator[str]:
+def _json_texts(value: str) -> Iterator[str]:
     try:
         yield from texts_in(json.loads(value))
     except ValueError:  # nobody can read it as what it should be; it may hold anything
         yield value
 
 
-def _where(scope: Scope) -> str:
+def _describe_scope(scope: Scope) -> str:
     labels = {name: getattr(scope, name) for name in LABELS}
     names = ", ".join(f"{name} {label!r}" for name, label in labels.items() if label is not None)
     return f" of {names}" if names else ""

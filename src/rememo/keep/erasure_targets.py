@@ -1,4 +1,4 @@
-"""Whom or what an erasure is about, and which keys belong to it."""
+"""Erasure targets: what is to be erased, and which keys belong to it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -42,7 +42,7 @@ def make_target(
         return ErasureTarget(scope=scope, ids=tuple(sorted(set(wanted))))
     if not labels:
         raise InvalidInput(
-            "erase() was told nobody: name a user, room or agent, some ids, or the whole tenant by its name:"
+            "erase() was given no target: name a user, room or agent, some ids, or the whole tenant by its name:"
             f" tenant={scope.tenant!r}"
         )
     return ErasureTarget(scope=scope.narrow(user=user, room=room, agent=agent))

@@ -65,10 +65,10 @@ def export(
     """
     target = Path(path)
     if target.exists():
-        raise AlreadyExists(f"{target} is there already; choose another file for the export")
+        raise AlreadyExists(f"{target} already exists; choose another file for the export")
     part = target.with_name(target.name + ".part")
     try:
-        lines = _Lines(engine, scope, known_at, None if plain else _new_cipher(engine))
+        lines = _ExportLines(engine, scope, known_at, None if plain else _new_cipher(engine))
         with open_new_text(part, engine.settings.file_permissions) as file:
             file.writelines(lines)
         counts = lines.written
@@ -91,7 +91,7 @@ def stream(
     Nothing is held up while somebody takes their time over it. Without `quarantined`, what waits in quarantine is left out,
     and so is every version that did. What is noted in the audit trail is noted before the first line and before the last.
     """
-    lines = _Lines(engine, scope, known_at, None if plain else _new_cipher(engine), quarantined=quarantined)
+    lines = _ExportLines(engine, scope, known_at, None if plain else _new_cipher(engine), quarantined=quarantined)
     if engine.audit is not None:
         engine.audit.record("export", scope, {"outcome": "begun"})
     for line in lines:
@@ -102,17 +102,17 @@ def stream(
 
 def write_versions(engine: Engine, scope: Scope, file: IO[str], ids: Sequence[str]) -> int:
     """Write all versions of some records as an export; returns how many. Encrypted, where the memory is."""
-    lines = _Lines(engine, scope, None, _new_cipher(engine), ids=ids)
+    lines = _ExportLines(engine, scope, None, _new_cipher(engine), ids=ids)
     file.writelines(lines)
     return lines.written.versions
 
 
 def read_versions(path: Path, engine: Engine, scope: Scope) -> Iterator[StoredVersion]:
     """Give the versions in an export, checked; one that is damaged raises before the end is reached."""
-    return (entry for entry in _entries(path, engine, scope) if isinstance(entry, StoredVersion))
+    return (entry for entry in _read_entries(path, engine, scope) if isinstance(entry, StoredVersion))
 
 
-class _Lines:
+class _ExportLines:
     """The lines of an export, each ended, in their order; to be gone through once."""
 
     def __init__(
@@ -131,7 +131,7 @@ class _Lines:
         self._cipher = cipher
         self._ids = ids
         self._quarantined = quarantined
-        self._counts = _no_counts()
+        self._counts = _zero_counts()
         self.ended = False
         """Whether the line given last is the footer."""
 
@@ -143,7 +143,7 @@ class _Lines:
     def __iter__(self) -> Iterator[str]:
         """Give header, entries and footer."""
         digest, cipher = hashlib.sha256(), self._cipher
-        for number, (value, counted) in enumerate(self._values(), 1):
+        for number, (value, counted) in enumerate(self._iterate_values(), 1):
             text = dump_json(value)
             if cipher is not None and counted:
                 text = dump_json({"sealed": cipher.encrypt(text, number)})
@@ -155,17 +155,17 @@ class _Lines:
         proof = {} if cipher is None else {"proof": cipher.encrypt(digest.hexdigest(), 0)}
         yield dump_json({"end": self._counts, "sha256": digest.hexdigest(), **proof}) + "\n"
 
-    def _values(self) -> Iterator[tuple[dict[str, Any], str | None]]:
+    def _iterate_values(self) -> Iterator[tuple[dict[str, Any], str | None]]:
         """Give every line before the footer as JSON values, and as what it is counted."""
         engine, scope = self._engine, self._scope
-        yield self._header(), None
+        yield self._make_header(), None
         # Whoever reads a plain export of an encrypted memory must not be able to tell what it holds later.
         plainly = self._cipher is None and engine.reencryption is not None
         translation = IdTranslation.between(engine.ids.cipher(scope.tenant), PLAIN_IDS) if plainly else None
         versions = engine.store.dump(scope, self._known_at, ids=self._ids)
         for stored in versions if translation is None else translation.translate_versions(versions):
             if self._quarantined or stored.record.quarantine is None:
-                yield _version_line(stored), "versions"
+                yield _version_to_json(stored), "versions"
         if scope != Scope(tenant=scope.tenant) or self._known_at is not None or self._ids is not None:
             return
         for name, at in engine.store.snapshots(scope.tenant).items():
@@ -177,9 +177,9 @@ class _Lines:
             line = asdict(entry) | {"expires_at": None if entry.expires_at is None else entry.expires_at.isoformat()}
             yield {"kv": line, "space": space}, "keys"
         for job in iterate_jobs(engine.store, scope.tenant):
-            yield {"job": _job_line(job if translation is None else translation.translate_job(job))}, "jobs"
+            yield {"job": _job_to_json(job if translation is None else translation.translate_job(job))}, "jobs"
 
-    def _header(self) -> dict[str, Any]:
+    def _make_header(self) -> dict[str, Any]:
         engine, model = self._engine, self._engine.store.model()
         # What follows an address as its query may be a credential, and a server's may have a password in it.
         settings = engine.settings.but(archive=engine.settings.archive.split("?")[0], **dict.fromkeys(PRIVATE, ""))
@@ -192,10 +192,10 @@ class _Lines:
             "model": None if model is None else {"name": model.name, "dimension": model.dimension},
             "settings": asdict(settings),
             "ids": IDS,
-            **self._keys(),
+            **self._encryption_header(),
         }
 
-    def _keys(self) -> dict[str, Any]:
+    def _encryption_header(self) -> dict[str, Any]:
         """Return what opens an encrypted export with the master key."""
         cipher = self._cipher
         if cipher is None:
@@ -210,15 +210,15 @@ def import_file(engine: Engine, scope: Scope, path: str | Path, check_entry: Ent
     contradicts a record here, changes nothing. `check_entry` refuses key-value entries that their readers could not use.
     """
     source = Path(path)
-    for entries in chunks(_entries(source, engine, scope, check_entry)):
+    for entries in chunks(_read_entries(source, engine, scope, check_entry)):
         if clashing := engine.store.clashes([entry for entry in entries if isinstance(entry, StoredVersion)]):
             raise AlreadyExists(
-                f"{len(clashing)} records are here already with another content, the first is {clashing[0]!r};"
+                f"conflict: {len(clashing)} records already exist with other content, the first is {clashing[0]!r};"
                 " import into another tenant or file"
             )
-    counts = _no_counts()
+    counts = _zero_counts()
     ours = _same_model(source, engine)
-    for entries in chunks(_entries(source, engine, scope, check_entry)):
+    for entries in chunks(_read_entries(source, engine, scope, check_entry)):
         versions = [entry for entry in entries if isinstance(entry, StoredVersion)]
         note = None if engine.audit is None else engine.audit.note("import", scope)
         counts["versions"] += load_versions(engine, versions, note, same_model=ours)
@@ -236,10 +236,12 @@ def import_file(engine: Engine, scope: Scope, path: str | Path, check_entry: Ent
     return Transferred(**counts)
 
 
-def _entries(path: Path, engine: Engine, scope: Scope, check_entry: EntryCheck | None = None) -> Iterator[ExportEntry]:
+def _read_entries(
+    path: Path, engine: Engine, scope: Scope, check_entry: EntryCheck | None = None
+) -> Iterator[ExportEntry]:
     """Give every entry of a file, checked, with the ids that it has here."""
-    translation = _translation(path, engine, scope)
-    lines = _lines(path, engine)
+    translation = _find_translation(path, engine, scope)
+    lines = _read_lines(path, engine)
     try:
         reader = EntryReader(engine, scope, next(lines), check_entry)
     except InvalidInput as error:
@@ -252,11 +254,11 @@ def _entries(path: Path, engine: Engine, scope: Scope, check_entry: EntryCheck |
         yield entry
 
 
-def _translation(path: Path, engine: Engine, scope: Scope) -> IdTranslation | None:
+def _find_translation(path: Path, engine: Engine, scope: Scope) -> IdTranslation | None:
     """Return what the ids of a file are called here; None where they are the same."""
-    header = _header(path)
+    header = _read_header(path)
     if header.get("ids") != IDS:
-        renames = plan_renames(engine, scope.tenant, _identities(path, engine, scope))
+        renames = plan_renames(engine, scope.tenant, _read_identities(path, engine, scope))
         return None if renames is None else IdTranslation(renames.rewrite)
     cipher, reencryption = _cipher_from_header(path, header, engine), engine.reencryption
     if reencryption is None:
@@ -273,9 +275,9 @@ def _translation(path: Path, engine: Engine, scope: Scope) -> IdTranslation | No
     return IdTranslation.between(theirs, engine.ids.cipher(scope.tenant))
 
 
-def _identities(path: Path, engine: Engine, scope: Scope) -> Iterator[VersionIdentity]:
+def _read_identities(path: Path, engine: Engine, scope: Scope) -> Iterator[VersionIdentity]:
     """Give what tells of each version in a file whether its id was derived; what cannot be a version is passed over."""
-    for line in islice(_lines(path, engine), 1, None):  # without the header
+    for line in islice(_read_lines(path, engine), 1, None):  # without the header
         try:
             record = Record.from_dict(line["record"])
             home = replace(record.scope, tenant=scope.tenant)
@@ -285,10 +287,10 @@ def _identities(path: Path, engine: Engine, scope: Scope) -> Iterator[VersionIde
         yield VersionIdentity(record.id, record.version, record.kind, home, record.source, *texts)
 
 
-def _header(path: Path) -> dict[str, Any]:
+def _read_header(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
-            header = _parsed(path, _HEADER, file.readline())
+            header = _parse_line(path, _HEADER, file.readline())
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
     _check_header(path, header)
@@ -302,18 +304,18 @@ def _encrypted_id_key(engine: Engine, tenant: str, cipher: ExportCipher) -> str 
     return cipher.encrypt(b64encode(engine.reencryption.cipher.id_key(tenant)).decode(), _HEADER)
 
 
-def _no_counts() -> dict[str, int]:
+def _zero_counts() -> dict[str, int]:
     return {"versions": 0, "snapshots": 0, "keys": 0, "jobs": 0}
 
 
-def _lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
+def _read_lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
     """Give the header and every line before the footer; anything out of order raises before the end is reached."""
     digest, seen, ended = hashlib.sha256(), 0, False
     cipher: ExportCipher | None = None
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(file, 1):
-                line = _parsed(path, number, raw)
+                line = _parse_line(path, number, raw)
                 if ended:
                     raise InvalidInput(f"{path} goes on after its end, at line {number}; it was damaged")
                 if number == 1:
@@ -328,7 +330,9 @@ def _lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
                     continue
                 else:
                     seen += 1
-                    yield line if cipher is None else _parsed(path, number, _opened(path, number, line, cipher))
+                    yield (
+                        line if cipher is None else _parse_line(path, number, _decrypt_line(path, number, line, cipher))
+                    )
                 digest.update(raw)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
@@ -336,7 +340,7 @@ def _lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
         raise InvalidInput(f"{path} ends too early after {seen} entries: it was cut off; nothing was imported")
 
 
-def _parsed(path: Path, number: int, raw: bytes) -> dict[str, Any]:
+def _parse_line(path: Path, number: int, raw: bytes) -> dict[str, Any]:
     try:
         line = json.loads(raw)
     except (ValueError, RecursionError):
@@ -362,7 +366,7 @@ def _cipher_from_header(path: Path, header: dict[str, Any], engine: Engine) -> E
     return ExportCipher.read(sealed, engine.encryption, str(path))
 
 
-def _opened(path: Path, number: int, line: dict[str, Any], cipher: ExportCipher) -> bytes:
+def _decrypt_line(path: Path, number: int, line: dict[str, Any], cipher: ExportCipher) -> bytes:
     text = cipher.decrypt(line.get("sealed"), number)
     if text is None:
         raise InvalidInput(f"{path}, line {number}, does not open: it was changed or moved; nothing was imported")
@@ -391,7 +395,7 @@ def chunks(entries: Iterator[T]) -> Iterator[list[T]]:
         yield chunk
 
 
-def _version_line(stored: StoredVersion) -> dict[str, Any]:
+def _version_to_json(stored: StoredVersion) -> dict[str, Any]:
     line: dict[str, Any] = {"record": stored.record.to_dict(), "speaker": stored.speaker}
     if stored.vector is not None:
         line["vector"] = b64encode(stored.vector.tobytes()).decode()
@@ -429,6 +433,6 @@ def load_versions(
     return new
 
 
-def _job_line(job: Job) -> dict[str, Any]:
+def _job_to_json(job: Job) -> dict[str, Any]:
     times = {name: getattr(job, name) for name in ("due_at", "created_at", "leased_until")}
     return asdict(job) | {name: None if at is None else at.isoformat() for name, at in times.items()}

@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from typing import Any, Self
 
 from rememo.errors import InvalidInput
-from rememo.keep.data_keys import KEY_BYTES, cipher
+from rememo.keep.data_keys import KEY_BYTES, make_cipher
 from rememo.store.cipher.protocol import MasterKeys, WrappedKey
 
 _PLACE = "\0export"  # no tenant can be called so
@@ -14,11 +14,11 @@ _NONCE = 12
 
 
 class ExportCipher:
-    """Seals and opens the lines of one export by a key of its own."""
+    """Encrypts and decrypts the lines of one export with a key of its own."""
 
     def __init__(self, wrapped: WrappedKey, key: bytes) -> None:
         self._wrapped = wrapped
-        self._cipher = cipher(key, "export")
+        self._cipher = make_cipher(key, "export")
 
     @classmethod
     def new(cls, encryption: MasterKeys) -> Self:
@@ -40,12 +40,12 @@ class ExportCipher:
         return {"master": self._wrapped.master, "key": b64encode(self._wrapped.key).decode()}
 
     def encrypt(self, text: str, number: int) -> str:
-        """Return a line encrypted for its place."""
+        """Return the ciphertext of a line, bound to its line number."""
         nonce = os.urandom(_NONCE)
         return b64encode(nonce + self._cipher.encrypt(nonce, text.encode(), _identity(number))).decode()
 
     def decrypt(self, ciphertext: object, number: int) -> str | None:
-        """Return a line; None when it was changed, or stood elsewhere."""
+        """Return the plaintext of a line; None when it was changed or moved."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - only those who encrypt need it
 
         try:

@@ -1,4 +1,4 @@
-"""The entries of an export: what each kind of line must say, field by field, checked before anything of it is stored.
+"""The entries of an export: each line is checked field by field before anything of it is stored.
 
 What passes could have been written by this memory itself; so whoever reads it later need not ask again.
 """
@@ -73,40 +73,40 @@ class EntryReader:
         self._scope = scope
         self._settings = engine.settings
         self._latest = engine.now() + _AHEAD
-        self._dimension = _dimension(header.get("model"))
+        self._dimension = _read_dimension(header.get("model"))
         self._check_entry = check_entry
         self._record = self._record_checks()
         self._kv: dict[str, FieldCheck] = {
             "key": check_label,
-            "value": _json_text,
+            "value": _check_json_text,
             "version": check_version,
             "expires_at": optional(to_utc),
-            "sliding": optional(_seconds),
+            "sliding": optional(_check_seconds),
         }
         self._job: dict[str, FieldCheck] = {
             "id": check_label,
             "tenant": check_label,
             "task": check_label,
-            "payload": self._object("max_data_bytes"),
-            "state": _state,
-            "attempts": _attempts,
-            "due_at": self._system_time,
+            "payload": self._object_check("max_data_bytes"),
+            "state": _check_state,
+            "attempts": _check_attempts,
+            "due_at": self._check_system_time,
             "leased_until": optional(to_utc),
-            "error": optional(self._text),
-            "created_at": self._system_time,
+            "error": optional(self._check_text),
+            "created_at": self._check_system_time,
         }
 
     def read(self, line: Mapping[str, Any]) -> ExportEntry:
         """Return the entry of a line; one that cannot be raises `InvalidInput`, which names the field."""
         if "record" in line:
-            return self._stored(line)
+            return self._read_version(line)
         if "snapshot" in line:
-            fields = check_fields(line, "", {"snapshot": check_label, "at": self._system_time})
+            fields = check_fields(line, "", {"snapshot": check_label, "at": self._check_system_time})
             return SnapshotEntry(fields["snapshot"], fields["at"])
         if "kv" in line:
-            return self._key(line)
+            return self._read_key_value(line)
         if "job" in line:
-            return self._job_of(line)
+            return self._read_job(line)
         raise InvalidInput(f"there is no entry of the kind {next(iter(line), '')!r}")
 
     # ---- tables
@@ -117,29 +117,29 @@ class EntryReader:
             "id": check_label,
             "version": check_version,
             "kind": lambda value, _: check_kind(value),
-            "text": self._text,
-            "data": self._object("max_data_bytes"),
-            "metadata": self._object("max_metadata_bytes"),
+            "text": self._check_text,
+            "data": self._object_check("max_data_bytes"),
+            "metadata": self._object_check("max_metadata_bytes"),
             "scope": lambda value, field: check_fields(value, f"{field}.", _SCOPE),
-            "created_at": self._system_time,
-            "recorded_at": self._system_time,
-            "superseded_at": optional(self._system_time),
+            "created_at": self._check_system_time,
+            "recorded_at": self._check_system_time,
+            "superseded_at": optional(self._check_system_time),
             "occurred_at": time,
             "valid_from": time,
             "valid_to": time,
             "expires_at": time,
-            "deleted": _boolean,
-            "pinned": _boolean,
+            "deleted": _check_boolean,
+            "pinned": _check_boolean,
             "importance": optional(check_unit),
             "source": optional(check_label),
             "trust": check_unit,
-            "quarantine": optional(self._text),
+            "quarantine": optional(self._check_text),
         }
 
-    def _text(self, value: object, field: str) -> str:
+    def _check_text(self, value: object, field: str) -> str:
         return check_text(value, field, max_bytes=self._settings.max_text_bytes)
 
-    def _object(self, limit: str) -> FieldCheck:
+    def _object_check(self, limit: str) -> FieldCheck:
         most, depth = getattr(self._settings, limit), self._settings.max_depth
 
         def check(value: object, field: str) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class EntryReader:
 
         return check
 
-    def _system_time(self, value: object, field: str) -> datetime:
+    def _check_system_time(self, value: object, field: str) -> datetime:
         """Return a moment that a store's own clock gave: one at the end of all time would leave none for later writes."""
         time = to_utc(value, field)
         if time > self._latest:
@@ -158,14 +158,14 @@ class EntryReader:
 
     # ---- kinds of lines
 
-    def _stored(self, line: Mapping[str, Any]) -> StoredVersion:
+    def _read_version(self, line: Mapping[str, Any]) -> StoredVersion:
         fields = check_fields(
-            line, "", {"record": lambda value, _: self._record_of(value), "speaker": optional(check_label), "vector": self._vector},
+            line, "", {"record": lambda value, _: self._read_record(value), "speaker": optional(check_label), "vector": self._check_vector},
             missing=("speaker", "vector"),
         )  # fmt: skip
         return StoredVersion(record=fields["record"], speaker=fields.get("speaker"), vector=fields.get("vector"))
 
-    def _record_of(self, value: object) -> Record:
+    def _read_record(self, value: object) -> Record:
         fields = check_fields(value, "record.", self._record, missing=_OPTIONAL)
         scope = Scope(**{**fields["scope"], "tenant": self._scope.tenant})
         fields["scope"] = scope
@@ -179,7 +179,7 @@ class EntryReader:
                 raise InvalidInput(f"record.{first} is later than record.{last}")
         return record
 
-    def _vector(self, value: object, field: str) -> NDArray[np.float32]:
+    def _check_vector(self, value: object, field: str) -> NDArray[np.float32]:
         if self._dimension is None:
             raise InvalidInput(f"{field} belongs to no model: the header names none")
         try:
@@ -193,12 +193,12 @@ class EntryReader:
             raise InvalidInput(f"{field} must be of length 1, not {length}")
         return vector
 
-    def _key(self, line: Mapping[str, Any]) -> KeyValueEntry:
+    def _read_key_value(self, line: Mapping[str, Any]) -> KeyValueEntry:
         table: dict[str, FieldCheck] = {
             "kv": lambda value, _: Entry(**check_fields(value, "kv.", self._kv, missing=("expires_at", "sliding"))),
             "space": check_label,
         }
-        entry = KeyValueEntry(**_renamed(check_fields(line, "", table), kv="entry"))
+        entry = KeyValueEntry(**_rename_fields(check_fields(line, "", table), kv="entry"))
         if self._check_entry is not None:
             try:
                 self._check_entry(entry.space, entry.entry.key, json.loads(entry.entry.value))
@@ -206,7 +206,7 @@ class EntryReader:
                 raise InvalidInput(f"kv.value is nothing that {entry.space} can hold: {error}") from None
         return entry
 
-    def _job_of(self, line: Mapping[str, Any]) -> Job:
+    def _read_job(self, line: Mapping[str, Any]) -> Job:
         fields = check_fields(line, "", {"job": lambda value, _: check_fields(value, "job.", self._job)})["job"]
         check_payload(fields["task"], fields["payload"])
         # A lease is a promise of a worker elsewhere; here the job waits for one.
@@ -234,35 +234,35 @@ def optional(check: FieldCheck) -> FieldCheck:
     return lambda value, field: None if value is None else check(value, field)
 
 
-def _renamed(values: dict[str, Any], **names: str) -> dict[str, Any]:
+def _rename_fields(values: dict[str, Any], **names: str) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in values.items()}
 
 
-def _boolean(value: object, field: str) -> bool:
+def _check_boolean(value: object, field: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"{field} must be true or false, not {value!r}")
     return value
 
 
-def _seconds(value: object, field: str) -> float:
+def _check_seconds(value: object, field: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidInput(f"{field} must be a number of seconds, not {value!r}")
     return to_seconds(value, field)
 
 
-def _state(value: object, field: str) -> str:
+def _check_state(value: object, field: str) -> str:
     if value not in get_args(JobState):
         raise InvalidInput(f"{field} must be one of {', '.join(get_args(JobState))}, not {value!r}")
     return str(value)
 
 
-def _attempts(value: object, field: str) -> int:
+def _check_attempts(value: object, field: str) -> int:
     if check_offset(value, field) > MOST_COUNTED:
         raise InvalidInput(f"{field} must be at most {MOST_COUNTED:,}, not {value!r}")
     return check_offset(value, field)
 
 
-def _json_text(value: object, field: str) -> str:
+def _check_json_text(value: object, field: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput(f"{field} must be JSON as text, not {type(value).__name__}")
     try:
@@ -276,7 +276,7 @@ def _json_text(value: object, field: str) -> str:
     return value
 
 
-def _dimension(model: object) -> int | None:
+def _read_dimension(model: object) -> int | None:
     """Return the length of an export's vectors, by its header."""
     if model is None:
         return None

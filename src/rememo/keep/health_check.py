@@ -1,4 +1,4 @@
-"""Checkup: how a store and all it depends on are, and how to mend what is not well. It changes nothing."""
+"""Health check: the state of a store and of what it depends on, and how to repair it. It changes nothing."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     level: Level
@@ -30,35 +30,35 @@ class CheckResult:
 
 
 def check_health(engine: Engine, tenant: str, *, deep: bool = False) -> Iterator[CheckResult]:
-    """Give findings as they are made; `deep` also reads the whole store and compares its parts."""
-    yield from _store(engine)
-    yield from _jobs(engine, tenant)
-    yield from _vectors(engine, tenant)
-    yield from _servers(engine)
-    yield from _waiting(engine, tenant)
+    """Give results as checks are made; `deep` also reads the whole store and compares its parts."""
+    yield from _check_store(engine)
+    yield from _check_jobs(engine, tenant)
+    yield from _check_vectors(engine, tenant)
+    yield from _check_servers(engine)
+    yield from _check_quarantine(engine, tenant)
     if deep:
-        yield from _verified(engine)
+        yield from _check_contents(engine)
 
 
-def _store(engine: Engine) -> Iterator[CheckResult]:
+def _check_store(engine: Engine) -> Iterator[CheckResult]:
     now = engine.store.health()
-    yield CheckResult(what="store", level="ok", said=f"answers; {now.engine}, {_size(now.file_bytes)}")
+    yield CheckResult(what="store", level="ok", said=f"answers; {now.engine}, {_format_size(now.file_bytes)}")
     for what, mend in now.lacks.items():
         yield CheckResult(what="store", level="note", said=what, mend=mend)
     if now.disk_bytes is not None:
         low = now.disk_bytes < max(_LOW_DISK, now.file_bytes // 10)
         yield CheckResult(
-            what="disk", level="bad" if low else "ok", said=f"{_size(now.disk_bytes)} are free",
-            mend="make room: a full disk refuses writes; `rememo maintain` lets go of what policies do not keep" if low else None,
+            what="disk", level="bad" if low else "ok", said=f"{_format_size(now.disk_bytes)} are free",
+            mend="make room: a full disk refuses writes; `rememo maintain` removes what policies do not keep" if low else None,
         )  # fmt: skip
     if now.log_bytes > _LONG_LOG:
         yield CheckResult(
-            what="log", level="bad", said=f"the log of writes has {_size(now.log_bytes)}",
+            what="log", level="bad", said=f"the log of writes has {_format_size(now.log_bytes)}",
             mend="a reader has been open for very long: close or restart the processes that hold the file",
         )  # fmt: skip
 
 
-def _jobs(engine: Engine, tenant: str) -> Iterator[CheckResult]:
+def _check_jobs(engine: Engine, tenant: str) -> Iterator[CheckResult]:
     counts = engine.store.health().jobs
     dead, open_jobs = counts.get("dead", 0), counts.get("waiting", 0) + counts.get("running", 0)
     if dead:
@@ -70,13 +70,13 @@ def _jobs(engine: Engine, tenant: str) -> Iterator[CheckResult]:
     if late:
         yield CheckResult(
             what="jobs", level="bad", said=f"{len(late):,} have waited for more than ten minutes",
-            mend="nobody works: start `rememo worker`, or open the memory with worker=True",
+            mend="no worker is running: start `rememo worker`, or open the memory with worker=True",
         )  # fmt: skip
     elif not dead:
         yield CheckResult(what="jobs", level="ok", said=f"{open_jobs:,} are open, none is dead")
 
 
-def _vectors(engine: Engine, tenant: str) -> Iterator[CheckResult]:
+def _check_vectors(engine: Engine, tenant: str) -> Iterator[CheckResult]:
     model = engine.store.model()
     if model is None:
         yield CheckResult(what="embedder", level="note", said="no vectors are kept: search goes by words alone")
@@ -112,7 +112,7 @@ def _vectors(engine: Engine, tenant: str) -> Iterator[CheckResult]:
         yield CheckResult(what="embedder", level="ok", said=summary)
 
 
-def _servers(engine: Engine) -> Iterator[CheckResult]:
+def _check_servers(engine: Engine) -> Iterator[CheckResult]:
     for server in engine.health():
         yield CheckResult(
             what=server.name, level="ok" if server.ok else "bad", said=f"{server.place} {'answers' if server.ok else server.says}",
@@ -120,7 +120,7 @@ def _servers(engine: Engine) -> Iterator[CheckResult]:
         )  # fmt: skip
 
 
-def _waiting(engine: Engine, tenant: str) -> Iterator[CheckResult]:
+def _check_quarantine(engine: Engine, tenant: str) -> Iterator[CheckResult]:
     held = engine.store.count(Filter(scope=Scope(tenant=tenant), quarantined=True), engine.now())
     if held:
         yield CheckResult(
@@ -129,7 +129,7 @@ def _waiting(engine: Engine, tenant: str) -> Iterator[CheckResult]:
         )  # fmt: skip
 
 
-def _verified(engine: Engine) -> Iterator[CheckResult]:
+def _check_contents(engine: Engine) -> Iterator[CheckResult]:
     check = engine.store.verify()
     for fault in check.faults:
         mend = "restore a backup, or save what can be read by `rememo repair`"
@@ -141,7 +141,7 @@ def _verified(engine: Engine) -> Iterator[CheckResult]:
         yield CheckResult(what="verify", level="ok", said=f"sound: {counts}")
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""Derived ids on their way from one store to another: each store derives them by keys of its own."""
+"""Translate derived ids from one store to another: each store derives them with keys of its own."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ Rewrite = Callable[[str], str]
 
 
 class IdTranslation:
-    """What ids of one place are called in another, in everything that names them; texts stay as they were said."""
+    """Replaces the ids of one store by those of another wherever they are referenced; texts stay unchanged."""
 
     def __init__(self, rewrite: Rewrite) -> None:
         self._rewrite = rewrite
@@ -29,24 +29,24 @@ class IdTranslation:
         return cls(lambda text: translate_ids(text, source, target))
 
     def translate_versions(self, versions: Iterator[StoredVersion]) -> Iterator[StoredVersion]:
-        """Give versions with the ids of the other place."""
+        """Give versions with the ids of the other store."""
         return (replace(version, record=self.translate_record(version.record)) for version in versions)
 
     def translate_record(self, record: Record) -> Record:
-        """Return a version with the ids of the other place."""
+        """Return a version with the ids of the other store."""
         id, data, metadata = self._translate_json([record.id, record.data, record.metadata])
         return replace(record, id=id, data=data, metadata=metadata)
 
     def translate_entry(self, entry: Entry) -> Entry:
-        """Return a key-value entry with the ids of the other place."""
+        """Return a key-value entry with the ids of the other store."""
         return replace(entry, value=self._rewrite(entry.value))
 
     def translate_job(self, job: Job) -> Job:
-        """Return a job with the ids of the other place."""
+        """Return a job with the ids of the other store."""
         return replace(job, payload=self._translate_json(dict(job.payload)))
 
     def translate_line(self, line: dict[str, Any]) -> dict[str, Any]:
-        """Return the line of an export with the ids of the other place."""
+        """Return the line of an export with the ids of the other store."""
         if "record" in line:
             record = line["record"]
             names = [name for name in ("id", "data", "metadata") if name in record]
@@ -59,7 +59,7 @@ class IdTranslation:
         return line
 
     def _translate_json(self, value: Any) -> Any:
-        """Return a JSON value with the ids of the other place."""
+        """Return a JSON value with the ids of the other store."""
         before = dump_json(value)
         after = self._rewrite(before)
         return value if after == before else json.loads(after)

@@ -11,7 +11,7 @@ from typing import Self
 
 from rememo.errors import Corrupt, InvalidInput, KeyMismatch
 from rememo.files import is_open_to_others
-from rememo.keep.data_keys import KEY_BYTES, DataKey, IdKey, TenantKeys, cipher, derive, need_cryptography
+from rememo.keep.data_keys import KEY_BYTES, DataKey, IdKey, TenantKeys, derive_key, make_cipher, need_cryptography
 from rememo.store.cipher.protocol import ID_KEY, KeyStore, WrappedKey
 
 Key = bytes | str | Callable[[], bytes | str]
@@ -35,9 +35,9 @@ class Keyring:
     def __init__(self, key: Key, *former: Key) -> None:
         """Take the current master key, and those that were current before."""
         need_cryptography()
-        keys = [_bytes(material) for material in (key, *former)]
-        self._masters = {_id(key): cipher(key, "master") for key in keys}
-        self._current = _id(keys[0])
+        keys = [_parse_key(material) for material in (key, *former)]
+        self._masters = {_key_id(key): make_cipher(key, "master") for key in keys}
+        self._current = _key_id(keys[0])
 
     @classmethod
     def from_environment(cls, variable: str = VARIABLE) -> Self:
@@ -80,7 +80,7 @@ class Keyring:
     def wrap(self, key: bytes, tenant: str, serial: int) -> WrappedKey:
         """Return a data key wrapped by the current master key, for one place."""
         nonce = os.urandom(_NONCE)
-        wrapped = self._masters[self._current].encrypt(nonce, key, _place(tenant, serial))
+        wrapped = self._masters[self._current].encrypt(nonce, key, _associated_data(tenant, serial))
         return WrappedKey(serial, self._current, nonce + wrapped)
 
     def unwrap(self, wrapped: WrappedKey, tenant: str, where: str) -> bytes:
@@ -94,10 +94,10 @@ class Keyring:
                 f" (it has {', '.join(self._masters)}); open it with that key"
             )
         try:
-            return master.decrypt(wrapped.key[:_NONCE], wrapped.key[_NONCE:], _place(tenant, wrapped.serial))
+            return master.decrypt(wrapped.key[:_NONCE], wrapped.key[_NONCE:], _associated_data(tenant, wrapped.serial))
         except (InvalidTag, ValueError):
             raise Corrupt(
-                f"the key of {_whose(tenant)} in {where} does not open: it was changed, or moved here from elsewhere"
+                f"the key of {_describe_owner(tenant)} in {where} does not open: it was changed, or moved here from elsewhere"
             ) from None
 
     def open_store(self, key_store: KeyStore) -> "KeyringCipher":
@@ -240,7 +240,7 @@ class KeyringCipher:
         return self._key_store.drop(tenant)
 
 
-def _bytes(key: Key) -> bytes:
+def _parse_key(key: Key) -> bytes:
     """Return the 32 bytes of a key."""
     if callable(key):
         key = key()
@@ -249,7 +249,7 @@ def _bytes(key: Key) -> bytes:
     if not isinstance(key, str | bytes | bytearray):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"a master key is bytes or text, not {type(key).__name__}")
     text = key if isinstance(key, str) else bytes(key).decode("ascii", "replace")
-    decoded = _decoded(text.strip())
+    decoded = _decode_key(text.strip())
     if decoded is None or len(decoded) != KEY_BYTES:
         # The key itself is never shown, not even a wrong one.
         size = len(key) if decoded is None else len(decoded)
@@ -261,7 +261,7 @@ def _bytes(key: Key) -> bytes:
     return decoded
 
 
-def _decoded(text: str) -> bytes | None:
+def _decode_key(text: str) -> bytes | None:
     try:
         if len(text) == _HEX_LETTERS:
             return bytes.fromhex(text)
@@ -271,13 +271,13 @@ def _decoded(text: str) -> bytes | None:
         return None
 
 
-def _id(key: bytes) -> str:
-    return derive(key, "id", 4).hex()
+def _key_id(key: bytes) -> str:
+    return derive_key(key, "id", 4).hex()
 
 
-def _place(tenant: str, serial: int) -> bytes:
+def _associated_data(tenant: str, serial: int) -> bytes:
     return f"{tenant}\0{serial}".encode()
 
 
-def _whose(tenant: str) -> str:
+def _describe_owner(tenant: str) -> str:
     return f"tenant {tenant!r}" if tenant else "the store"

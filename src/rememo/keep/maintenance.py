@@ -1,4 +1,4 @@
-"""Maintain: what has expired is reclaimed, then each policy is run; step by step, so that nobody waits long.
+"""Maintenance: expired data is reclaimed, then each retention policy is run, in short steps so that nobody waits long.
 
 A run keeps no state of its own: each step is a write that stands by itself, and a run that was interrupted is done by the
 next one.

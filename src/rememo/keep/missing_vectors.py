@@ -29,7 +29,7 @@ class MissingVectors:
 def count_missing(engine: Engine, tenant: str) -> MissingVectors:
     """Count the versions of a tenant that should have a vector and have none."""
     lost, owed, example = 0, 0, None
-    for version in _unvectored(engine, tenant):
+    for version in _find_unvectored(engine, tenant):
         if version.owed:
             owed += 1
         else:
@@ -40,7 +40,7 @@ def count_missing(engine: Engine, tenant: str) -> MissingVectors:
 
 def find_lost(engine: Engine, tenant: str) -> Iterator[Unvectored]:
     """Give the versions of a tenant that should have a vector, have none, and have no job that will make it."""
-    return (version for version in _unvectored(engine, tenant) if not version.owed)
+    return (version for version in _find_unvectored(engine, tenant) if not version.owed)
 
 
 def verify(engine: Engine) -> Check:
@@ -61,10 +61,10 @@ def verify(engine: Engine) -> Check:
     return replace(check, missing_vectors=tuple(reports), owed_vectors=owed)
 
 
-def _unvectored(engine: Engine, tenant: str) -> Iterator[Unvectored]:
+def _find_unvectored(engine: Engine, tenant: str) -> Iterator[Unvectored]:
     """Give the versions without a vector whose text has something to embed."""
     embedder = _local_embedder(engine)
-    for versions in _batches(engine.store.unvectored(tenant)):
+    for versions in _batch(engine.store.unvectored(tenant)):
         worded = [version for version in versions if any(letter.isalnum() for letter in version.text)]
         yield from (version for version in worded if version.owed)
         lost = [version for version in worded if not version.owed]
@@ -88,7 +88,7 @@ def _local_embedder(engine: Engine) -> Embedder | None:
     return None if isinstance(embedder, RemoteEmbedder) else embedder
 
 
-def _batches(versions: Iterable[Unvectored]) -> Iterator[list[Unvectored]]:
+def _batch(versions: Iterable[Unvectored]) -> Iterator[list[Unvectored]]:
     left = iter(versions)
     while batch := list(islice(left, _CHUNK)):
         yield batch

@@ -1,4 +1,4 @@
-"""Faults of Python itself that touch what Rememo does, by the releases that have them."""
+"""Known bugs of Python releases that affect Rememo."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -32,7 +32,7 @@ def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], N
     store = engine.store
     if (held := store.model()) is not None and held.identity == (embedder.name, embedder.dimension):
         engine.model.use(embedder)
-        return _fill(engine, embedder, progress)
+        return _embed_missing(engine, embedder, progress)
     # BeforeRemoval it is in use: whoever searches here between the change and its end finds it.
     engine.model.expect(embedder)
     model, done = store.begin_model(embedder.name, embedder.dimension), 0
@@ -42,7 +42,7 @@ def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], N
             left, versions = store.unembedded(model, chunk)
             if not versions:
                 break
-            store.put_vectors(model, _embedded(engine, embedder, versions))
+            store.put_vectors(model, _embed_versions(engine, embedder, versions))
             done += len(versions)
             if progress is not None:
                 progress(done, done + left - len(versions))
@@ -55,7 +55,7 @@ def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], N
     raise StorageError(f"{embedder.name} never caught up with the writers; run it again when less is written")
 
 
-def _fill(engine: Engine, embedder: Embedder, progress: Callable[[int, int], None] | None) -> int:
+def _embed_missing(engine: Engine, embedder: Embedder, progress: Callable[[int, int], None] | None) -> int:
     """Give vectors by the model in use to versions that have none and no job for it; returns how many."""
     done, model = 0, engine.store.use_model(embedder.name, embedder.dimension)
     for tenant in engine.store.tenants():
@@ -63,7 +63,7 @@ def _fill(engine: Engine, embedder: Embedder, progress: Callable[[int, int], Non
                 for place, version in enumerate(find_lost(engine, tenant))]  # fmt: skip
         for first in range(0, len(lost), _CHUNK):
             part = lost[first : first + _CHUNK]
-            vectors = dict(_embedded(engine, embedder, part))
+            vectors = dict(_embed_versions(engine, embedder, part))
             made = [
                 (version.id, version.version, vector)
                 for version in part
@@ -75,7 +75,7 @@ def _fill(engine: Engine, embedder: Embedder, progress: Callable[[int, int], Non
     return done
 
 
-def _embedded(engine: Engine, embedder: Embedder, versions: Sequence[Unembedded]) -> NumberedVectors:
+def _embed_versions(engine: Engine, embedder: Embedder, versions: Sequence[Unembedded]) -> NumberedVectors:
     if not isinstance(embedder, RemoteEmbedder):
         vectors = embedder.embed([version.text for version in versions])
         return [(version.number, vector) for version, vector in zip(versions, vectors, strict=True)]

@@ -105,7 +105,7 @@ class Retention:
         policies = [_parse_policy(entry.value, self._tenant) for entry in entries]
         within = [policy for policy in policies if self._view.scope.contains(policy.scope)]
         return sorted(
-            within, key=lambda policy: (_ORDER.index(policy.does), policy.name, dump_json(_labels(policy.scope)))
+            within, key=lambda policy: (_ORDER.index(policy.does), policy.name, dump_json(_scope_labels(policy.scope)))
         )
 
     def remove(self, name: str) -> bool:
@@ -153,12 +153,12 @@ class Retention:
                 f"the policy {name!r} would remove everything: give older_than, at_most or max_bytes above zero,"
                 " or say allow_all=True"
             )
-        value = dump_json({**asdict(policy), "kinds": list(policy.kinds), "scope": _labels(policy.scope)})
+        value = dump_json({**asdict(policy), "kinds": list(policy.kinds), "scope": _scope_labels(policy.scope)})
         self._engine.kv.set(self._tenant, self._space, self._key(policy.name), value, self._engine.now())
         return policy
 
     def _key(self, name: str) -> str:
-        return dump_json([*_labels(self._view.scope).values(), name])
+        return dump_json([*_scope_labels(self._view.scope).values(), name])
 
 
 def removable_filter(view: View) -> Filter:
@@ -197,7 +197,7 @@ def _check_field(name: str, value: Any) -> Any:
     return check_flag(value, name)
 
 
-def _labels(scope: Scope) -> dict[str, str | None]:
+def _scope_labels(scope: Scope) -> dict[str, str | None]:
     return {"agent": scope.agent, "user": scope.user, "room": scope.room}
 
 
@@ -211,7 +211,7 @@ def check_policy(held: object) -> None:
         raise InvalidInput(f"a policy does one of {', '.join(_FIELDS)}, not {does!r}")
     policy = _parse_policy(dump_json(fields), "any")
     check_label(policy.name, "name")
-    for name, label in _labels(policy.scope).items():
+    for name, label in _scope_labels(policy.scope).items():
         if label is not None:
             check_label(label, name)
     for name in ("kinds", *(field for field in _FIELDS["remove"] + _FIELDS["versions"] if field != "kinds")):

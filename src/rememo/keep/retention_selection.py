@@ -1,4 +1,4 @@
-"""Which records a policy lets go: by age, by number in a room, by size. Pinned ones, important ones and system messages stay.
+"""Select what a retention policy removes: by age, by number in a room, by size. Pinned and important records and system messages stay.
 
 A tool call and its results leave together, or stay. What was learned from messages that leave stays known.
 """
@@ -39,7 +39,7 @@ def apply_removal(
     progress: PolicyProgress,
     before: BeforeRemoval | None = None,
 ) -> None:
-    """Let go of what a policy does not keep."""
+    """Remove what a policy does not keep."""
     for records in select_removals(engine, policy):
         changes = [make_removal(record) for record in records] + parts_of(engine, records)
         if before is not None and not writer.dry:
@@ -48,7 +48,7 @@ def apply_removal(
 
 
 def select_removals(engine: Engine, policy: RetentionPolicy) -> Iterator[list[Record]]:
-    """Give what a policy lets go, in pages; nothing twice, whether or not it is removed meanwhile."""
+    """Give what a policy removes, in pages; nothing twice, whether or not it is removed meanwhile."""
     filter = Filter(scope=policy.scope, kinds=policy.kinds, quarantined=None)
     bounds = (policy.older_than, policy.max_bytes, policy.at_most)
     gone: set[str] = set()

@@ -1,4 +1,4 @@
-"""Changing keys: wrapped anew at once, contents re-encrypted in jobs; and dropping a tenant's keys for ever."""
+"""Rotate keys: rewrap them at once, re-encrypt contents in jobs; and drop a tenant's keys for ever."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Taking writes back: one of them, or all of a scope since a moment. What was learned meanwhile follows its sources."""
+"""Undo one write, or roll a whole scope back to a time. What was learned meanwhile follows its sources."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

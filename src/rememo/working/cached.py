@@ -57,7 +57,7 @@ class Cached:
         if entry is None:
             mark = kv.set(*place, _LOADING, self._engine.now(), ttl=_LONGEST_LOAD, expected=0)
         try:
-            text = self._text(key, self._loaded(key))
+            text = self._to_json(key, self._load_value(key))
         except BaseException:
             if mark is not None:
                 kv.delete(*place, self._engine.now())
@@ -87,7 +87,7 @@ class Cached:
         place = self._tenant, self._space, check_label(pattern, "pattern")
         return self._engine.kv.invalidate(*place, self._engine.now())
 
-    def _loaded(self, key: str) -> Any:
+    def _load_value(self, key: str) -> Any:
         value = self._load(key)
         if inspect.iscoroutine(value):  # what a plain function may give that calls an async one
             value.close()
@@ -97,7 +97,7 @@ class Cached:
             )
         return value
 
-    def _text(self, key: str, value: Any) -> str:
+    def _to_json(self, key: str, value: Any) -> str:
         settings = self._engine.settings
         what = f"cached {self._name!r}, key {key!r},"
         text = dump_json(

@@ -1,4 +1,4 @@
-"""Values: what an agent holds by name, free or declared, as versions like every record."""
+"""Context values: JSON values by name, free or declared, in versions like every record."""
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""DeclaredField: the fields that a workbench of one's own has, checked by their types and kept in its context."""
+"""Declared fields of a workbench's subclass, checked by their types and kept in its context."""
 
 import inspect
 import json

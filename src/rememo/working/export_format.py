@@ -1,4 +1,4 @@
-"""Transfer: a workbench as one JSON value, and back.
+"""The export format of a workbench: one JSON value, written and read.
 
 The value has a format and a version, the limits, and by section the records and values as they are now, without their
 older versions. Ids and times are kept, so that what refers to a message still does.

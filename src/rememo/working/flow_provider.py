@@ -1,11 +1,11 @@
-"""Flowing: where a user stands in the flows that this process has declared, for those who compose a state."""
+"""The flows provider: tells where a user is in the flows that this process has declared."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from rememo.context.builtin_providers import built_in, shorten
+from rememo.context.builtin_providers import builtin_provider, shorten
 from rememo.context.providers import Provider, ProviderRequest, ProviderResponse
 from rememo.context.rendering import indent_continuations
 from rememo.engine.engine import Engine
@@ -79,26 +79,26 @@ def flows_provider(engine: Engine) -> Provider:
         if not states:
             return None
         text = "\n".join(
-            ["What is under way:", *(f"- {indent_continuations(_line(flow, state))}" for flow, state in states)]
+            ["What is under way:", *(f"- {indent_continuations(_format_line(flow, state))}" for flow, state in states)]
         )
-        data = [_data(flow, state) for flow, state in states]
+        data = [_to_json(flow, state) for flow, state in states]
         return ProviderResponse(text=text, values={"flows": fenced(text)}, data=data, recalled=True)
 
-    return built_in("flows", flows, _POSITION, past=False, reads=reads)
+    return builtin_provider("flows", flows, _POSITION, past=False, reads=reads)
 
 
-def _line(flow: _KnownFlow, state: FlowState) -> str:
-    place = _place(flow, state)
+def _format_line(flow: _KnownFlow, state: FlowState) -> str:
+    place = _step_number(flow, state)
     line = f"{flow.name}: step {state.step}" + ("" if place is None else f", {place} of {len(flow.steps)}")
     gathered = f"; so far: {dump_json(state.data)}" if state.data else ""
     return shorten(line + (", paused" if state.paused else "") + gathered)
 
 
-def _data(flow: _KnownFlow, state: FlowState) -> dict[str, Any]:
+def _to_json(flow: _KnownFlow, state: FlowState) -> dict[str, Any]:
     return {
         "name": flow.name,
         "step": state.step,
-        "place": _place(flow, state),
+        "place": _step_number(flow, state),
         "of": len(flow.steps),
         "paused": state.paused,
         "data": state.data,
@@ -106,6 +106,6 @@ def _data(flow: _KnownFlow, state: FlowState) -> dict[str, Any]:
     }
 
 
-def _place(flow: _KnownFlow, state: FlowState) -> int | None:
+def _step_number(flow: _KnownFlow, state: FlowState) -> int | None:
     """Return the number of the step, from 1; None for one that is not declared any more."""
     return flow.steps.index(state.step) + 1 if state.step in flow.steps else None

@@ -1,4 +1,4 @@
-"""FlowRun: every flow that somebody is in, for those who look after them."""
+"""Flow runs: where users are in flows, over all flows of a scope."""
 
 import json
 from collections.abc import Iterator

@@ -79,16 +79,16 @@ class Flow:
         self._ttl = timedelta(seconds=to_seconds(ttl, "ttl"))
         self._sliding = check_flag(sliding, "sliding")
         self._allowed = {
-            self._declared(step): frozenset(
-                self._declared(target) for target in _texts(after, f"transitions of {step!r}")
+            self._check_step(step): frozenset(
+                self._check_step(target) for target in _check_texts(after, f"transitions of {step!r}")
             )
-            for step, after in _mapping(transitions, "transitions").items()
+            for step, after in _check_mapping(transitions, "transitions").items()
         }
         self._engine = view.engine
         self._scope = scope = view.scope
         self._models: dict[str, PartialSchema] = {
-            self._declared(step): PartialSchema(kind, f"data of step {step!r} of {self._what}", view.engine.settings)
-            for step, kind in _mapping(models, "models").items()
+            self._check_step(step): PartialSchema(kind, f"data of step {step!r} of {self._what}", view.engine.settings)
+            for step, kind in _check_mapping(models, "models").items()
         }
         self._space = flow_space(scope, name)
 
@@ -121,8 +121,8 @@ class Flow:
         changes = self._changes(data)
         state = FlowState(
             user=user,
-            step=self._steps[0] if step is None else self._declared(step),
-            data=self._merged({}, changes),
+            step=self._steps[0] if step is None else self._check_step(step),
+            data=self._merge({}, changes),
             paused=False,
             started_at=now,
             updated_at=now,
@@ -159,7 +159,7 @@ class Flow:
         """
         if step is None and data is None:
             raise InvalidInput("set() was given neither a step nor data to change")
-        target = None if step is None else self._declared(step)
+        target = None if step is None else self._check_step(step)
         return self._move(user, lambda _: target, data, expected_version)
 
     def advance(
@@ -168,7 +168,7 @@ class Flow:
         """Merge data in, then move to the next step as declared; past the last one raises `InvalidStep`."""
 
         def following(state: FlowState) -> str:
-            place = self._place(state) + 1
+            place = self._step_index(state) + 1
             if place == len(self._steps):
                 raise InvalidStep(f"{self._what} of {state.user!r} is at its last step {state.step!r}; clear() ends it")
             return self._steps[place]
@@ -189,7 +189,7 @@ class Flow:
 
     def progress(self, user: str | None = None) -> tuple[int, int]:
         """Return how far a user is: the number of the step, from 1, and how many there are."""
-        return self._place(self._need(self._user(user))) + 1, len(self._steps)
+        return self._step_index(self._need(self._user(user))) + 1, len(self._steps)
 
     def active(self, *, paused: bool = False) -> list[FlowState]:
         """Return every state that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
@@ -247,7 +247,7 @@ class Flow:
         def change(state: FlowState) -> FlowState:
             if state.paused:
                 raise Paused(f"{self._what} of {state.user!r} is paused at step {state.step!r}; resume() it first")
-            moved = replace(state, data=self._merged(state.data, changes))
+            moved = replace(state, data=self._merge(state.data, changes))
             step = target(moved)
             if step is None or step == state.step:
                 return moved
@@ -310,19 +310,19 @@ class Flow:
     def _changes(self, data: Mapping[str, Any] | None) -> dict[str, Any]:
         """Return checked data; values of a step's own model become JSON."""
         if data is None or not isinstance(data, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            return self._object(data, "data")
+            return self._check_object(data, "data")
         models = self._models
-        return self._object(
+        return self._check_object(
             {step: models[step].plain(value) if step in models else value for step, value in data.items()}, "data"
         )
 
-    def _merged(self, held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-        data = self._object(merge_patch(held, changes), f"data of {self._what}")
+    def _merge(self, held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+        data = self._check_object(merge_patch(held, changes), f"data of {self._what}")
         for step in changes.keys() & self._models.keys() & data.keys():
             self._models[step].check(data[step], whole=False)
         return data
 
-    def _object(self, value: object, field: str) -> dict[str, Any]:
+    def _check_object(self, value: object, field: str) -> dict[str, Any]:
         settings = self._engine.settings
         # One level less than allowed: the state around it is one.
         return check_object(value, field, max_bytes=settings.max_data_bytes, max_depth=settings.max_depth - 1)
@@ -335,7 +335,7 @@ class Flow:
                 f"{self._what} of {state.user!r} cannot go from step {state.step!r} to {step!r}; from there it goes to {known}"
             )
         model = self._models.get(state.step)
-        if model is not None and self._steps.index(step) > self._place(state):
+        if model is not None and self._steps.index(step) > self._step_index(state):
             model.check(state.data.get(state.step, {}), whole=True)
 
     # ---- looking up
@@ -354,12 +354,12 @@ class Flow:
         narrowed = self._scope.narrow(user=user).user
         return check_label(narrowed, "user")
 
-    def _declared(self, step: str) -> str:
+    def _check_step(self, step: str) -> str:
         if step not in self._steps:
             raise InvalidStep(f"{self._what} has no step {step!r}; its steps are {', '.join(self._steps)}")
         return step
 
-    def _place(self, state: FlowState) -> int:
+    def _step_index(self, state: FlowState) -> int:
         if state.step not in self._steps:
             raise InvalidStep(
                 f"{self._what} of {state.user!r} stands at step {state.step!r}, which is not declared any more;"
@@ -389,13 +389,13 @@ def flow_state(entry: Entry) -> FlowState:
     )
 
 
-def _mapping(value: object, field: str) -> Mapping[str, Any]:
+def _check_mapping(value: object, field: str) -> Mapping[str, Any]:
     if value is not None and not isinstance(value, Mapping):
         raise InvalidInput(f"{field} must be a mapping from steps, not {type(value).__name__}")
     return cast("Mapping[str, Any]", value or {})
 
 
-def _texts(value: object, field: str) -> list[Any]:
+def _check_texts(value: object, field: str) -> list[Any]:
     """Return several texts; one alone is a collection of letters, and never meant."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise InvalidInput(f"{field} must be a list of steps, not {value!r}")
@@ -403,7 +403,7 @@ def _texts(value: object, field: str) -> list[Any]:
 
 
 def _checked_steps(value: object, what: str) -> tuple[str, ...]:
-    steps = tuple(check_label(step, "a step") for step in _texts(value, "steps"))
+    steps = tuple(check_label(step, "a step") for step in _check_texts(value, "steps"))
     if not steps:
         raise InvalidInput(f"{what} has no steps; name at least one")
     if len(set(steps)) < len(steps):

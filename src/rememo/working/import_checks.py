@@ -1,4 +1,4 @@
-"""What key-value entries that are brought in must look like, by their namespace: whatever reads them later relies on it."""
+"""Check imported key-value entries by their namespace: whatever reads them later relies on it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -24,12 +24,12 @@ def check_entry(space: str, key: str, value: object) -> None:
     """Refuse an entry that those who keep something in its namespace could not have written."""
     check = _BY_NAME.get(space)
     if check is None:
-        check = _BY_KIND.get(_kind(space))
+        check = _BY_KIND.get(_namespace_kind(space))
     if check is not None:
         check(key, value)
 
 
-def _kind(space: str) -> str:
+def _namespace_kind(space: str) -> str:
     """Return what a namespace of a view is for: nothing for the view's own keys."""
     try:
         parts: Any = json.loads(space)
@@ -43,76 +43,76 @@ def _kind(space: str) -> str:
     return "".join(check_label(part, "space") for part in cast("list[object]", parts)[len(LABELS) : len(LABELS) + 1])
 
 
-def _object(value: object, field: str) -> dict[str, Any]:
+def _check_object(value: object, field: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput(f"{field} must be an object, not {type(value).__name__}")
     return cast("dict[str, Any]", value)
 
 
-def _boolean(value: object, field: str) -> bool:
+def _check_boolean(value: object, field: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"{field} must be true or false, not {value!r}")
     return value
 
 
-def _profile(_: str, value: object) -> None:
-    _object(value, "a profile")
+def _check_profile(_: str, value: object) -> None:
+    _check_object(value, "a profile")
 
 
 _FLOW: Final[dict[str, FieldCheck]] = {
-    "step": check_label, "data": _object, "paused": _boolean,
+    "step": check_label, "data": _check_object, "paused": _check_boolean,
     "started_at": to_utc, "updated_at": to_utc,
 }  # fmt: skip
 
 
-def _flow(_: str, value: object) -> None:
+def _check_flow(_: str, value: object) -> None:
     check_fields(value, "", _FLOW)
 
 
-def _session(_: str, value: object) -> None:
+def _check_session(_: str, value: object) -> None:
     if not isinstance(value, list) or len(cast("list[Any]", value)) != 2:  # noqa: PLR2004 - its head and its body
         raise InvalidInput("a session must be a list of two objects")
     head, body = cast("list[object]", value)
     numbers = dict.fromkeys(("messages", "actions", "thoughts", "todos", "context", "bytes"), check_offset)
     check_fields(head, "", {"name": check_label, "saved_at": to_utc, **numbers})
-    _object(body, "a session")  # what it holds is checked when it is loaded
+    _check_object(body, "a session")  # what it holds is checked when it is loaded
 
 
-def _limits(key: str, value: object) -> None:
+def _check_limits(key: str, value: object) -> None:
     if key == "messages":
         read_limits(value)
         return
     fields = check_fields(value, "", {"policy": lambda given, _: given, "beside": check_offset})
     if fields["policy"] is not None:
-        SummaryPolicy(**_object(fields["policy"], "policy"))
+        SummaryPolicy(**_check_object(fields["policy"], "policy"))
 
 
-def _spending(key: str, value: object) -> None:
+def _check_spending(key: str, value: object) -> None:
     date.fromisoformat(key)
-    for operation, row in _object(value, "a day's spending").items():
-        for name, number in _object(row, operation).items():
+    for operation, row in _check_object(value, "a day's spending").items():
+        for name, number in _check_object(row, operation).items():
             if check_offset(number, f"{operation}.{name}") > _MOST_TOKENS:
                 raise InvalidInput(f"{operation}.{name} must be at most {_MOST_TOKENS:,}")
 
 
-def _policy(_: str, value: object) -> None:
+def _check_policy_mode(_: str, value: object) -> None:
     if value not in POLICIES:
         raise InvalidInput(f"a policy must be one of {', '.join(POLICIES)}")
 
 
-def _refused(_: str, value: object) -> None:
+def _refuse(_: str, value: object) -> None:
     raise InvalidInput(f"vectors that were paid for are not brought in ({type(value).__name__})")
 
 
 _BY_NAME: Final[Mapping[str, Callable[[str, object], None]]] = {
-    POLICY_SPACE: _policy,
-    LEDGER: _spending,
-    EMBED_CACHE: _refused,
+    POLICY_SPACE: _check_policy_mode,
+    LEDGER: _check_spending,
+    EMBED_CACHE: _refuse,
 }
 _BY_KIND: Final[Mapping[str, Callable[[str, object], None]]] = {
-    "profiles": _profile,
-    "sessions": _session,
-    "flows": _flow,
-    "limits": _limits,
+    "profiles": _check_profile,
+    "sessions": _check_session,
+    "flows": _check_flow,
+    "limits": _check_limits,
     "retention": lambda _, value: check_policy(value),
 }

@@ -198,7 +198,7 @@ class RecentMessages:
         )
 
     def _add(self, records: Sequence[Record]) -> list[Message]:
-        taken = self._room.add([(record.id, _dumped(record)) for record in records], self._now())
+        taken = self._room.add([(record.id, _to_json(record)) for record in records], self._now())
         if taken is not None:
             raise AlreadyExists(f"message {taken!r} is in room {self._scope.room!r} already; nothing was added")
         return [Message(record) for record in records]
@@ -222,7 +222,7 @@ class RecentMessages:
         )
 
 
-def _dumped(record: Record) -> str:
+def _to_json(record: Record) -> str:
     return dump_json(
         {
             "id": record.id,

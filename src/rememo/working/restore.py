@@ -1,4 +1,4 @@
-"""Restoring: making a workbench what an export says, in one transaction."""
+"""Restore a workbench from an export, in one transaction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -53,17 +53,17 @@ def restore(view: View, wanted: Sequence[ImportedRecord]) -> Receipt:
     alive = [record for record in wanted if record.fields["expires_at"] is None or record.fields["expires_at"] > now]
     return retry_on_conflict(
         lambda: alive,
-        lambda wanted: view.engine.commit(view.scope, _writes(view, wanted)),
+        lambda wanted: view.engine.commit(view.scope, _plan_writes(view, wanted)),
         "the workbench",
         attempts=_MOST_TRIES,
         conflicts=(AlreadyExists, NotFound, VersionConflict),
     )
 
 
-def _writes(view: View, wanted: Sequence[ImportedRecord]) -> list[Write]:
+def _plan_writes(view: View, wanted: Sequence[ImportedRecord]) -> list[Write]:
     current = {record.id: record for record in workbench_records(view)}
     past: dict[str, Record] = {}
-    ids = _ids(view, wanted, current, past)
+    ids = _resolve_ids(view, wanted, current, past)
     kept: set[str] = set()
     added: list[tuple[ImportedRecord, dict[str, Any]]] = []
     changed: list[Write] = []
@@ -81,10 +81,10 @@ def _writes(view: View, wanted: Sequence[ImportedRecord]) -> list[Write]:
             added.append((target, fields | {"id": id}))
     gone = [record for record in current.values() if record.id not in kept]
     removed = [Remove(id=record.id, scope=view.scope, expected=record.version) for record in gone]
-    return [*removed, *changed, *_puts(view, added)]
+    return [*removed, *changed, *_new_records(view, added)]
 
 
-def _ids(
+def _resolve_ids(
     view: View, wanted: Sequence[ImportedRecord], current: Mapping[str, Record], past: dict[str, Record]
 ) -> dict[str, str]:
     """Return the id that each wanted record has here, and fill in those that were here before."""
@@ -110,12 +110,12 @@ def _ids(
         if not fits(record, id, current.get(id) or elsewhere.get(id)):
             id = copy_id(view, record.id)
             # Filled in where it was here before.
-            fits(record, id, current.get(id) or _live(view, whole, id))
+            fits(record, id, current.get(id) or _find_live(view, whole, id))
         ids[record.id] = id
     return ids
 
 
-def _live(view: View, scope: Scope, id: str) -> Record | None:
+def _find_live(view: View, scope: Scope, id: str) -> Record | None:
     """Return a record wherever it is in the tenant."""
     return read_states(view.engine, scope, [id], None).get(id)
 
@@ -134,7 +134,7 @@ def _redraft(view: View, record: Record, wanted: ImportedRecord, fields: Mapping
     return draft
 
 
-def _puts(view: View, added: Sequence[tuple[ImportedRecord, dict[str, Any]]]) -> list[Put]:
+def _new_records(view: View, added: Sequence[tuple[ImportedRecord, dict[str, Any]]]) -> list[Put]:
     """Return the writes of new records in the order given; those of one scope are embedded together."""
     by_scope: dict[Scope, list[int]] = {}
     for place, (record, _) in enumerate(added):

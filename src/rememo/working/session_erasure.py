@@ -1,4 +1,4 @@
-"""Taking records out of a saved session that were erased."""
+"""Remove erased records from saved sessions."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -29,9 +29,10 @@ def clean_session(
     words.
     """
     try:
-        head, body = _parts(json.loads(text))
+        head, body = _split_session(json.loads(text))
         kept = {
-            part: [entry for entry in body[part] if not _gone(engine, scope, part, entry, erased)] for part in _PARTS
+            part: [entry for entry in body[part] if not _is_erased(engine, scope, part, entry, erased)]
+            for part in _PARTS
         }
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
@@ -46,12 +47,14 @@ def clean_session(
     return f"[{dump_json(head | counts | {'bytes': len(left.encode())})},{left}]"
 
 
-def _parts(session: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _split_session(session: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     head, body = session
     return dict(head), dict(body)
 
 
-def _gone(engine: Engine, scope: Scope, part: str, entry: dict[str, Any], erased: Callable[[Scope, str], bool]) -> bool:
+def _is_erased(
+    engine: Engine, scope: Scope, part: str, entry: dict[str, Any], erased: Callable[[Scope, str], bool]
+) -> bool:
     labels = {name: label for name, label in entry.get("labels", {}).items() if name in LABELS}
     own = replace(scope, **labels)
     return erased(own, value_id(engine, own, CONTEXT, entry["name"]) if part == _VALUES else entry["id"])

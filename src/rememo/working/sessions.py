@@ -90,9 +90,9 @@ class Sessions:
         """Return a saved session as `working.export()` made it, for a file or for another memory's `working.import_`."""
         name = self._checked(name)
         entry = self._entry(name)
-        if entry is None or _head(entry).name != name:
+        if entry is None or _read_summary(entry).name != name:
             raise NotFound(f"there is no session {name!r} in this scope; sessions.list() tells which there are")
-        return _body(entry)
+        return _read_body(entry)
 
     def list(self) -> "list[Session]":
         """Return the saved sessions, the one saved first at the start."""
@@ -101,7 +101,7 @@ class Sessions:
         keys = self._kv.keys(self._tenant, self._space, "*", now)
         entries = [self._kv.get(self._tenant, self._space, key, now) for key in keys]
         return sorted(
-            (_head(entry) for entry in entries if entry is not None),
+            (_read_summary(entry) for entry in entries if entry is not None),
             key=lambda session: (session.saved_at, session.name),
         )
 
@@ -109,7 +109,7 @@ class Sessions:
         """Forget a saved session; False when there is none of that name. The workbench itself stays as it is."""
         name = self._checked(name)
         entry = self._entry(name)
-        if entry is None or _head(entry).name != name:
+        if entry is None or _read_summary(entry).name != name:
             return False
         return self._kv.delete(self._tenant, self._space, fold_file_name(name), self._view.engine.now())
 
@@ -125,7 +125,7 @@ class Sessions:
         empty = check_flag(clear, "clear")
         self._need_same(entry := self._entry(name), name)
         if not empty:
-            with self._lasting(name, known=entry is not None) as working:
+            with self._run_saved(name, known=entry is not None) as working:
                 yield working
             return
         if entry is not None:
@@ -145,7 +145,7 @@ class Sessions:
     # ---- inside
 
     @contextmanager
-    def _lasting(self, name: str, *, known: bool) -> Generator["Working"]:
+    def _run_saved(self, name: str, *, known: bool) -> Generator["Working"]:
         if known:
             self.load(name)
         try:
@@ -172,7 +172,7 @@ class Sessions:
         return self._kv.get(self._tenant, self._space, fold_file_name(name), self._view.engine.now())
 
     def _need_same(self, entry: Entry | None, name: str) -> None:
-        if entry is not None and (other := _head(entry).name) != name:
+        if entry is not None and (other := _read_summary(entry).name) != name:
             raise AlreadyExists(
                 f"there is a session {other!r} already, which some file systems cannot tell from {name!r}; choose another name"
             )
@@ -183,7 +183,7 @@ class Sessions:
         return self._kv.set(self._tenant, self._space, fold_file_name(name), value, now, expected=expected) is not None
 
 
-def _head(entry: Entry) -> Session:
+def _read_summary(entry: Entry) -> Session:
     """Return what is known of a session without reading all that it holds."""
     try:
         fields: dict[str, Any] = json.JSONDecoder().raw_decode(entry.value, 1)[0]
@@ -193,7 +193,7 @@ def _head(entry: Entry) -> Session:
         raise Corrupt(f"the saved session {entry.key!r} cannot be read: {error}") from None
 
 
-def _body(entry: Entry) -> dict[str, Any]:
+def _read_body(entry: Entry) -> dict[str, Any]:
     """Return what a session holds."""
     try:
         return cast("dict[str, Any]", json.loads(entry.value)[1])

@@ -104,14 +104,14 @@ class Todos:
         """
         if open is not None and not isinstance(open, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"open must be True or False, not {open!r}")
-        plan = _plan(self._all())
+        plan = _order_plan(self._all())
         return plan if open is None else [todo for todo in plan if todo.open == open]
 
     def next(self) -> Todo | None:
         """Return what to do next: the first open one of the plan none of whose parts is open; None when all is done."""
-        plan = _plan(self._all())
+        plan = _order_plan(self._all())
         for place, todo in enumerate(plan):
-            if todo.open and not any(part.open for part in _parts(plan, place)):
+            if todo.open and not any(part.open for part in _subtree(plan, place)):
                 return todo
         return None
 
@@ -121,7 +121,7 @@ class Todos:
         return [Task(record) for record in engine.store.read(filter, engine.now())]
 
 
-def _parts(plan: Sequence[Todo], place: int) -> "list[Todo]":
+def _subtree(plan: Sequence[Todo], place: int) -> "list[Todo]":
     """Return what stands beneath one in a plan."""
     parts: list[Todo] = []
     for todo in plan[place + 1 :]:
@@ -131,7 +131,7 @@ def _parts(plan: Sequence[Todo], place: int) -> "list[Todo]":
     return parts
 
 
-def _plan(tasks: Sequence[Task]) -> list[Todo]:
+def _order_plan(tasks: Sequence[Task]) -> list[Todo]:
     """Return tasks in the order of a plan; one whose whole is not among them stands on its own."""
     known = {task.id for task in tasks}
     below: dict[str | None, list[Task]] = {}
@@ -139,14 +139,16 @@ def _plan(tasks: Sequence[Task]) -> list[Todo]:
         below.setdefault(task.parent if task.parent in known else None, []).append(task)
     plan: list[Todo] = []
     placed: set[str] = set()
-    _place(below.get(None, []), below, plan, placed)
+    _add_subtree(below.get(None, []), below, plan, placed)
     # Two processes can make two tasks a part of each other; the first of such a ring stands on its own.
     for task in sorted(tasks, key=_urgency):
-        _place([task], below, plan, placed)
+        _add_subtree([task], below, plan, placed)
     return plan
 
 
-def _place(roots: Sequence[Task], below: dict[str | None, list[Task]], plan: list[Todo], placed: set[str]) -> None:
+def _add_subtree(
+    roots: Sequence[Task], below: dict[str | None, list[Task]], plan: list[Todo], placed: set[str]
+) -> None:
     waiting = [(task, 0) for task in reversed(roots)]
     while waiting:
         task, depth = waiting.pop()

@@ -1,4 +1,4 @@
-"""Shapes: values of any type that pydantic can check, to JSON and back without a loss."""
+"""Type schemas: values of any type that pydantic can check, to JSON and back without a loss."""
 
 import dataclasses
 import json
@@ -130,7 +130,9 @@ class PartialSchema:
                 fault for fault in error.errors(include_url=False) if whole or not fault["type"].startswith("missing")
             ]
             if faults:
-                raise InvalidInput(f"{self._what} does not fit: {_listed(faults)}; nothing was changed") from None
+                raise InvalidInput(
+                    f"{self._what} does not fit: {_describe_faults(faults)}; nothing was changed"
+                ) from None
 
 
 def adapter_of(kind: Any, what: str) -> "TypeAdapter[Any]":
@@ -139,13 +141,13 @@ def adapter_of(kind: Any, what: str) -> "TypeAdapter[Any]":
         return _adapter(kind)
     except TypeError as error:
         if "unhashable" not in str(error):
-            raise _unfit(kind, what, error) from None
+            raise _type_error(kind, what, error) from None
         return _adapter.__wrapped__(kind)
     # What pydantic raises here has no common base but Exception and differs by version.
     except Exception as error:
         if not type(error).__module__.startswith("pydantic"):
             raise
-        raise _unfit(kind, what, error) from None
+        raise _type_error(kind, what, error) from None
 
 
 @lru_cache(maxsize=512)
@@ -158,7 +160,7 @@ def _adapter(kind: Any) -> "TypeAdapter[Any]":
     return adapter
 
 
-def _unfit(kind: Any, what: str, error: Exception) -> InvalidInput:
+def _type_error(kind: Any, what: str, error: Exception) -> InvalidInput:
     reason = str(error).split("\n")[0]
     return InvalidInput(f"{what} cannot be of the type {type_name(kind)}, which pydantic cannot check: {reason}")
 
@@ -169,10 +171,10 @@ def describe_validation_error(error: Exception) -> str:
 
     if not isinstance(error, ValidationError):
         return str(error)
-    return _listed(error.errors(include_url=False))
+    return _describe_faults(error.errors(include_url=False))
 
 
-def _listed(faults: "Sequence[ErrorDetails]") -> str:
+def _describe_faults(faults: "Sequence[ErrorDetails]") -> str:
     lines = [
         ": ".join(filter(None, (".".join(map(str, fault["loc"])), fault["msg"]))) for fault in faults[:_MOST_FAULTS]
     ]

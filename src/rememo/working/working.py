@@ -41,7 +41,7 @@ class Working:
     def __init__(self, memory: "Records | View | Working") -> None:
         """Work in the scope of a memory: `SupportCase(memory.scope(room="case-7"))`."""
         if not isinstance(memory, Records | View | Working):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-            raise InvalidInput(f"a workbench stands on a memory or a view of one, not on {type(memory).__name__}")
+            raise InvalidInput(f"Working() takes a memory or a view of one, not {type(memory).__name__}")
         self._view = memory if isinstance(memory, View) else memory._view  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the same thing seen otherwise
 
     def __init_subclass__(cls) -> None:

@@ -125,7 +125,7 @@ def test_names_that_are_not_there_and_contradictions(memory: Memory):
         memory.compose("x", include=["wether"])
     with pytest.raises(NotFound, match="'nope'"):
         memory.compose("x", exclude=["nope"])
-    with pytest.raises(InvalidInput, match="'time' stands in include and in exclude"):
+    with pytest.raises(InvalidInput, match="'time' is in include and in exclude"):
         memory.compose("x", include=["time"], exclude=["time"])
     wrong: Any = [1]
     with pytest.raises(InvalidInput, match="names of providers"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rememo.context.excerpt import excerpt, weigh
+from rememo.context.excerpt import excerpt, term_weights
 from rememo.text.tokens import count, cut_to, default_counter
 
 COUNTER = default_counter()
@@ -17,7 +17,7 @@ PIECES = st.lists(
 
 
 def short(text: str, question: list[str], most: int = 30) -> str:
-    return excerpt(text, weigh(question, [text, "something else"]), most, counter=COUNTER)
+    return excerpt(text, term_weights(question, [text, "something else"]), most, counter=COUNTER)
 
 
 def test_the_telling_sentences_stand_in_their_order():

@@ -139,17 +139,17 @@ def test_a_closed_loop_of_the_caller_is_an_answer(pool: ProviderPool):
 def test_whatever_happens_the_threads_are_there_for_the_next(pool: ProviderPool, seed: int):
     dice, released = random.Random(seed), threading.Event()
 
-    async def waits(_: None) -> str:
+    async def is_async(_: None) -> str:
         await asyncio.Event().wait()
         return "never"
 
     def returns_waiting(_: None) -> Any:
-        return waits(None)
+        return is_async(None)
 
     def raises(_: None) -> None:
         raise ValueError("no")
 
-    kinds: list[Callable[[Any], Any]] = [lambda _: "fine", raises, lambda _: released.wait(), waits, returns_waiting]
+    kinds: list[Callable[[Any], Any]] = [lambda _: "fine", raises, lambda _: released.wait(), is_async, returns_waiting]
 
     def user(number: int) -> None:
         mine = random.Random(number)

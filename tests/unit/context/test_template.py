@@ -134,7 +134,7 @@ def test_the_worst_that_passes_ends_soon(chat: Memory):
 ]), max_size=14).map("".join))  # fmt: skip
 def test_any_text_is_a_template_or_a_clear_error(source: str):
     try:
-        template = Template.of(source)
+        template = Template.parse(source)
     except InvalidInput:
         return
     try:
@@ -144,7 +144,7 @@ def test_any_text_is_a_template_or_a_clear_error(source: str):
 
 
 def test_without_jinja_the_way_to_get_it_is_told(chat: Memory, monkeypatch: pytest.MonkeyPatch):
-    templates._checked.cache_clear()  # pyright: ignore[reportPrivateUsage] - what was loaded before must not count
+    templates._compile.cache_clear()  # pyright: ignore[reportPrivateUsage] - what was loaded before must not count
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(MissingExtra, match=r'pip install "rememo\[templates\]"'):
         chat.context("hello", max_tokens=500, template="{{ query }}")

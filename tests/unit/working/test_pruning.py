@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rememo import Memory, Settings
-from rememo.collections.pruning import leaving_messages, leaving_records
+from rememo.collections.pruning import select_messages, select_records
 from rememo.collections.working_limits import WorkingLimits
 from rememo.errors import InvalidInput, ReadOnly
 from rememo.model.record import Record
@@ -218,7 +218,7 @@ TURNS: st.SearchStrategy[dict[str, Any]] = st.one_of(
 @given(st.lists(st.tuples(TURNS, st.booleans()), max_size=25), st.integers(1, 30))
 def test_whatever_the_turns_are(turns: list[tuple[dict[str, Any], bool]], most: int):
     records = [_record(place, data, pinned=pinned) for place, (data, pinned) in enumerate(turns)]
-    leaving = leaving_messages(records, most)
+    leaving = select_messages(records, most)
     gone = {record.id for record in leaving}
     left = [record for record in records if record.id not in gone]
     assert [int(record.id) for record in leaving] == sorted(int(record.id) for record in leaving)
@@ -250,4 +250,4 @@ def test_whatever_is_pinned(pins: list[bool], most: int):
     records = [_record(place, {}, pinned=pinned) for place, pinned in enumerate(pins)]
     over = max(0, len(records) - most)
     free = [record for record in records if not record.pinned]
-    assert leaving_records(records, over) == free[:over]
+    assert select_records(records, over) == free[:over]
