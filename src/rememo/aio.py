@@ -80,7 +80,8 @@ from rememo.summary.summary import Compressed, Summary
 from rememo.text.tokens import TokenCounter
 from rememo.working.cached import Cached
 from rememo.working.context_values import ContextValues
-from rememo.working.flows import Flow, FlowState
+from rememo.working.flow_state import FlowState
+from rememo.working.flows import Flow
 from rememo.working.hooks import Hooks
 from rememo.working.kv import KeyValues
 from rememo.working.profiles import Profile, Profiles

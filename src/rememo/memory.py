@@ -582,7 +582,7 @@ class Memory(Records):
 
     def import_(self, path: str | Path) -> Transferred:
         """Bring an export into this scope's tenant without a loss; repeating it is harmless."""
-        from rememo.keep.export import import_file
+        from rememo.keep.import_file import import_file
         from rememo.working.import_checks import check_entry
 
         self._view.need_present()

@@ -9,7 +9,8 @@ from rememo.client.transport import Transport
 from rememo.client.typed import remote_view
 from rememo.errors import VersionConflict
 from rememo.model.times import to_seconds
-from rememo.working.flows import Flow, FlowState
+from rememo.working.flow_state import FlowState
+from rememo.working.flows import Flow
 
 _MOST_TRIES: Final = 1_000
 
@@ -56,7 +57,7 @@ class ClientFlow(Flow):
 
         One that is running or paused already raises `AlreadyExists`; with `restart` it is replaced.
         """
-        changes = self._merged({}, self._changes(data))
+        changes = self._merge({}, self._changes(data))
         given = {"steps": list(self.steps), "step": step, "data": changes, "restart": restart, **self._lasting}
         return self._ask("start", user, given)
 
@@ -104,7 +105,7 @@ class ClientFlow(Flow):
         changes = self._changes(data)
         for _ in range(_MOST_TRIES):
             held = self._need(self._user(user))
-            moved = replace(held, data=self._merged(held.data, changes))
+            moved = replace(held, data=self._merge(held.data, changes))
             step = target(moved)
             if step is not None and step != held.step and not held.paused:
                 self._check_move(moved, step)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from rememo.engine.engine import Engine
+from rememo.engine.search import Mode
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
 from rememo.model.check import check_label, check_limit, check_offset, check_text
@@ -145,6 +146,15 @@ def naming_external_id(parts: Sequence[str] | None) -> Generator[None]:
         raise AlreadyExists(
             f"external_id {tuple(parts)!r} is stored outside of this scope already; look for it by a view that binds less"
         ) from None
+
+
+def check_mode(engine: Engine, mode: Mode) -> Mode:
+    """Return a search mode; one that is unknown, or needs an embedder that is not there, raises `InvalidInput`."""
+    if mode not in ("hybrid", "words", "vector"):
+        raise InvalidInput(f'mode must be "hybrid", "words" or "vector", not {mode!r}')
+    if mode == "vector" and not engine.model.active.chosen:
+        raise InvalidInput("mode='vector' needs an embedder, and this memory was opened with embedder=None")
+    return mode
 
 
 def check_not_blank(value: object, field: str, *, most: int) -> str:

@@ -1,7 +1,7 @@
 """What a document is: its particulars, its chunks, and what a search finds in it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from rememo.model.data_schemas import matches_schema
@@ -165,3 +165,13 @@ class DocumentReceipt(Receipt):
     def outcome(self) -> Outcome:
         """What happened to the document: `added`, `updated`, or `ignored` when it was there already."""
         return self.outcomes[self.id]
+
+
+def to_document_receipt(receipt: Receipt) -> DocumentReceipt:
+    """Return a receipt as that of a document."""
+    return DocumentReceipt(**{field.name: getattr(receipt, field.name) for field in fields(receipt)})
+
+
+def ignored_receipt(stored: Record) -> DocumentReceipt:
+    """Return the receipt of a document that was stored already."""
+    return DocumentReceipt(ids=(stored.id,), versions={stored.id: stored.version}, outcomes={stored.id: "ignored"})

@@ -3,18 +3,27 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import PurePath
-from typing import Any, cast
+from typing import Any
 
-from rememo.collections.base import Collection, check_not_blank, drop_none
-from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
+from rememo.collections.base import Collection, check_mode, check_not_blank, drop_none
+from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage, ignored_receipt, to_document_receipt
+from rememo.collections.document_content import DocumentContent, read_content, read_original
+from rememo.collections.document_fields import (
+    check_source_and_title,
+    check_tags,
+    chunk_data,
+    make_title,
+    own_title,
+    shorten,
+)
 from rememo.engine.search import Mode, Query, search
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
-from rememo.model.check import check_label, check_limit, check_offset, check_text, check_unit, check_version
+from rememo.model.check import check_label, check_limit, check_offset, check_unit, check_version
 from rememo.model.derived_ids import DerivedId, is_derived
 from rememo.model.derived_names import chunk_name, document_name
 from rememo.model.filters import Condition, Filter
@@ -24,15 +33,12 @@ from rememo.runtime.retry import retry_on_conflict
 from rememo.safety.guard import hold_whole_documents
 from rememo.store.writes import Remove, Write
 from rememo.summary.extractive import summarise
-from rememo.text.document_readers import DocumentLimits, DocumentText
-from rememo.text.documents import TEXT, extract, load, media_type_of, too_long
-from rememo.text.splitting import TextChunk, find_headings, join_chunks, split_text
+from rememo.text.document_readers import DocumentLimits
+from rememo.text.documents import media_type_of
+from rememo.text.splitting import join_chunks, split_text
 
-_MOST_TAGS = 64
 _MOST_HITS = 1_000
-_LONGEST_TITLE = 300
 _LONGEST_SUMMARY = 2_000
-_LONGEST_HEADING = 200
 _PAGE = 1_000
 _MOST_TRIES = 50
 _PARTICULARS = ("media_type", "size", "hash", "characters", "source", "tags")
@@ -75,18 +81,18 @@ class Documents(Collection):
         if (first := self._first_receipt(key)) is not None:
             return first
         wanted = None if media_type is None else media_type_of(media_type)
-        filed = _check_tags(tags)
-        source, title = _check_source_and_title(source, title)
-        name, original = self._read_original(text, path, data, source)
+        filed = check_tags(tags)
+        source, title = check_source_and_title(source, title)
+        name, original = read_original(self._limits, text, path, data, source)
         id, stored = self._find_id(sha256(original).hexdigest())
         if stored is not None:
-            return _ignored_receipt(stored)
-        content = self._read_content(name, original, text, wanted)
+            return ignored_receipt(stored)
+        content = read_content(self._view.engine, self._limits, name, original, text=text, media_type=wanted)
         if source is None and path is not None and name.isprintable():
             source = name
         particulars = {**content.particulars, **drop_none(source=source, tags=filed or None)}
         named = None if path is None else PurePath(path).stem
-        titled, more = self._view.engine.redact(title or _title(content.extracted, named))
+        titled, more = self._view.engine.redact(title or make_title(content.extracted, named))
         items = self._make_items(id, titled, content.extracted.text, particulars, metadata)
         if self._view.engine.settings.redact:
             for place, item in enumerate(items):
@@ -119,12 +125,12 @@ class Documents(Collection):
         if (first := self._first_receipt(key)) is not None:
             return first
         wanted = None if media_type is None else media_type_of(media_type)
-        filed = None if tags is None else _check_tags(tags)
-        source, title = _check_source_and_title(source, title)
-        content: _Content | None = None
+        filed = None if tags is None else check_tags(tags)
+        source, title = check_source_and_title(source, title)
+        content: DocumentContent | None = None
         if text is not None or path is not None or data is not None:
-            name, original = self._read_original(text, path, data, source)
-            content = self._read_content(name, original, text, wanted)
+            name, original = read_original(self._limits, text, path, data, source)
+            content = read_content(self._view.engine, self._limits, name, original, text=text, media_type=wanted)
         elif title is source is filed is metadata is None:
             raise InvalidInput("update() was given nothing to change; give text=, path= or data=, a title or tags")
 
@@ -142,7 +148,7 @@ class Documents(Collection):
             else:
                 body = content.extracted.text
                 particulars |= content.particulars
-                titled = title or _own_title(content.extracted)
+                titled = title or own_title(content.extracted)
             particulars |= drop_none(source=source) | ({} if filed is None else {"tags": filed})
             if not particulars.get("tags"):
                 particulars.pop("tags", None)
@@ -152,7 +158,7 @@ class Documents(Collection):
             return self._update_writes(record, named, body, particulars, kept, redacted=taken)
 
         def write(writes: "list[Write]") -> DocumentReceipt:
-            return _to_document_receipt(self._view.commit(writes, key))
+            return to_document_receipt(self._view.commit(writes, key))
 
         if expected_version is not None:
             return write(prepare())
@@ -166,7 +172,7 @@ class Documents(Collection):
         if (first := self._first_receipt(key)) is not None:
             return first
         receipt = self._view.remove(self._record(id).id, expected_version, key)
-        return receipt if receipt.status == "pending" else _to_document_receipt(receipt)
+        return receipt if receipt.status == "pending" else to_document_receipt(receipt)
 
     # ---- reading
 
@@ -236,7 +242,12 @@ class Documents(Collection):
         """Return the chunks of all documents that answer a question, each with its document, best first."""
         filter = self._filter_by("chunk", tags, source, known_at=known_at)
         wanted = self._query(query, filter, check_limit(limit, maximum=_MOST_HITS))
-        wanted = replace(wanted, threshold=check_unit(threshold, "threshold"), mode=self._mode(mode), explain=explain)
+        wanted = replace(
+            wanted,
+            threshold=check_unit(threshold, "threshold"),
+            mode=check_mode(self._view.engine, mode),
+            explain=explain,
+        )
         hits = search(self._view.engine, wanted)
         ids = sorted({str(hit.record.data.get("document")) for hit in hits})
         records = self._read(self._view.filter(kind="document", ids=ids, known_at=known_at), None)
@@ -257,7 +268,7 @@ class Documents(Collection):
         if key is None or self._view.batching is not None:  # a key inside a batch is refused by the view
             return None
         first = self._view.engine.first_receipt(self._view.scope, key)
-        return None if first is None else _to_document_receipt(first)
+        return None if first is None else to_document_receipt(first)
 
     def _derive(self, name: str) -> DerivedId:
         return self._view.engine.ids.derive(self._view.scope.tenant, name)
@@ -281,18 +292,6 @@ class Documents(Collection):
             if stored is None or stored.data.get("hash") == hash:
                 return id, stored
             name = document_name(self._view.scope, f"{name} {hash}")
-
-    def _read_content(self, name: str, original: bytes, text: str | None, media_type: str | None) -> "_Content":
-        """Read what was given."""
-        if text is not None and media_type in (None, TEXT):
-            kind, extracted = TEXT, self._read_text(text, original)
-        else:
-            kind, extracted = extract(original, name, media_type, self._limits)
-        # Before it is split: the places of its parts are counted in what is stored.
-        clean, taken = self._view.engine.redact(extracted.text)
-        hash = sha256(original).hexdigest()
-        particulars = {"media_type": kind, "size": len(original), "hash": hash, "characters": len(clean)}
-        return _Content(extracted=replace(extracted, text=clean), particulars=particulars, redacted=taken)
 
     def _update_writes(
         self,
@@ -320,30 +319,6 @@ class Documents(Collection):
         rest = engine.store.read(filter, engine.now()) if ids else []
         return [revised, *puts, *(Remove(id=chunk.id, scope=chunk.scope, expected=chunk.version) for chunk in rest)]
 
-    def _read_original(
-        self, text: object, path: str | os.PathLike[str] | None, data: object, source: str | None
-    ) -> tuple[str, bytes]:
-        """Return the name of what was given and its bytes."""
-        if sum(given is not None for given in (text, path, data)) != 1:
-            raise InvalidInput("a document needs exactly one of text=, path= and data=")
-        if path is not None:
-            content = load(path, self._limits)
-            return PurePath(path).name or str(path), content
-        name = source or ("text" if data is None else "data")
-        if text is not None:
-            check_text(text, "text", max_bytes=self._limits.bytes)
-            return name, str(text).encode()
-        if not isinstance(data, bytes | bytearray):
-            raise InvalidInput(f"data must be bytes, not {type(data).__name__}; use text= for text")
-        return name, bytes(data)
-
-    def _read_text(self, text: str, original: bytes) -> DocumentText:
-        if not text.strip():
-            raise InvalidInput(f"text has {len(original)} bytes and no word; there is nothing to remember")
-        if len(text) > self._limits.characters:
-            raise too_long("text", text, self._limits)
-        return DocumentText(text)
-
     def _make_items(
         self, id: str, title: str, text: str, particulars: dict[str, Any], metadata: Mapping[str, Any] | None
     ) -> "list[dict[str, Any]]":
@@ -353,7 +328,7 @@ class Documents(Collection):
             raise InvalidInput(
                 f"{title!r} makes {len(pieces):,} chunks, more than the {self._limits.chunks:,} allowed; split it into parts"
             )
-        summary = _shorten(summarise(text, analyzer=self._view.engine.analyzer), _LONGEST_SUMMARY)
+        summary = shorten(summarise(text, analyzer=self._view.engine.analyzer), _LONGEST_SUMMARY)
         source = particulars.get("source")
         document: dict[str, Any] = {
             "kind": "document",
@@ -370,7 +345,7 @@ class Documents(Collection):
                 "kind": "chunk",
                 "id": ids[place],
                 "text": text[piece.start : piece.end],
-                "data": {**shared, **_chunk_data(place, piece)},
+                "data": {**shared, **chunk_data(place, piece)},
                 "source": source,
             }
             for place, piece in enumerate(pieces)
@@ -385,12 +360,12 @@ class Documents(Collection):
         for item in items[1:]:
             item["on_conflict"] = "ignore" if batching else "replace"
         try:
-            return _to_document_receipt(self._view.put(items, key))
+            return to_document_receipt(self._view.put(items, key))
         except AlreadyExists:
             stored = self._view.find(id, quarantined=None)
             if stored is None:
                 raise
-            return _ignored_receipt(stored)
+            return ignored_receipt(stored)
 
     def _chunks(self, ids: tuple[str, ...], known_at: datetime | None = None) -> "list[Chunk]":
         chunks: list[Chunk] = []
@@ -408,7 +383,7 @@ class Documents(Collection):
         metadata: Mapping[str, Any] | None = None,
         known_at: datetime | None = None,
     ) -> Filter:
-        conditions = tuple(Condition("data", ("tags",), "$contains", tag) for tag in _check_tags(tags))
+        conditions = tuple(Condition("data", ("tags",), "$contains", tag) for tag in check_tags(tags))
         if source is not None:
             conditions += (Condition("data", ("source",), "$eq", check_label(source, "source")),)
         return self._view.filter(kind=kind, metadata=metadata, known_at=known_at, conditions=conditions)
@@ -419,74 +394,3 @@ class Documents(Collection):
         return Query(
             text=text, filter=filter, limit=limit, threshold=0.0, mode="hybrid", at=engine.now(), explain=False
         )
-
-    def _mode(self, mode: Mode) -> Mode:
-        if mode not in ("hybrid", "words", "vector"):
-            raise InvalidInput(f'mode must be "hybrid", "words" or "vector", not {mode!r}')
-        if mode == "vector" and not self._view.engine.model.active.chosen:
-            raise InvalidInput("mode='vector' needs an embedder, and this memory was opened with embedder=None")
-        return mode
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Content:
-    """What was read of a document."""
-
-    extracted: DocumentText
-    particulars: dict[str, Any]
-    redacted: Counter[str]
-
-
-def _check_source_and_title(source: str | None, title: str | None) -> tuple[str | None, str | None]:
-    if source is not None:
-        check_label(source, "source")
-    return source, None if title is None else check_not_blank(title, "title", most=_LONGEST_TITLE * 4)
-
-
-def _check_tags(tags: object) -> tuple[str, ...]:
-    if isinstance(tags, str) or not isinstance(tags, Iterable):
-        raise InvalidInput("tags must be a collection of words; write tags=[…] for one")
-    unique = tuple(dict.fromkeys(check_label(tag, "a tag") for tag in cast("Iterable[object]", tags)))
-    if len(unique) > _MOST_TAGS:
-        raise InvalidInput(f"there are {len(unique)} tags, more than the {_MOST_TAGS} allowed")
-    return unique
-
-
-def _title(extracted: DocumentText, named: str | None) -> str:
-    """Return a title for a document without one: what it calls itself, else its file's name, else its first line."""
-    first = extracted.text.strip().split("\n", 1)[0]
-    return _own_title(extracted) or _first_title(named, first) or "untitled"
-
-
-def _own_title(extracted: DocumentText) -> str | None:
-    """Return what a document calls itself."""
-    headings = find_headings(extracted.text)
-    return _first_title(extracted.title, headings[0].title if headings else None)
-
-
-def _first_title(*candidates: str | None) -> str | None:
-    for candidate in candidates:
-        title = "" if candidate is None else " ".join(candidate.split())
-        if title and title.isprintable():
-            return _shorten(title, _LONGEST_TITLE)
-    return None
-
-
-def _shorten(text: str, most: int) -> str:
-    if len(text) <= most:
-        return text
-    cut = text[: most - 1]
-    return f"{cut.rsplit(maxsplit=1)[0] if ' ' in cut else cut}…"
-
-
-def _chunk_data(place: int, piece: TextChunk) -> dict[str, Any]:
-    headings = [_shorten(heading, _LONGEST_HEADING) for heading in piece.headings]
-    return drop_none(place=place, start=piece.start, end=piece.end, headings=headings or None)
-
-
-def _to_document_receipt(receipt: Receipt) -> DocumentReceipt:
-    return DocumentReceipt(**{field.name: getattr(receipt, field.name) for field in fields(receipt)})
-
-
-def _ignored_receipt(stored: Record) -> DocumentReceipt:
-    return DocumentReceipt(ids=(stored.id,), versions={stored.id: stored.version}, outcomes={stored.id: "ignored"})

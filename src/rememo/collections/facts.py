@@ -5,22 +5,23 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, cast
 
-from rememo.engine.view import BOUND, View
+from rememo.collections.fact_conflicts import find_conflicts
+from rememo.collections.fact_extraction import extract_more
+from rememo.collections.fact_views import bound_labels, check_predicate, check_time, data_equals, merge_facts, to_fact
+from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound
 from rememo.extract import ExtractedFact, extract
-from rememo.extract.predicates import normalise_object, normalise_predicate, normalise_subject
+from rememo.extract.predicates import normalise_object, normalise_subject
 from rememo.learn.conflicts import POLICIES, Policy
-from rememo.learn.facts import POLICY_SPACE, FactChanges, FactGroup, group_of, holds, is_fact, policy_of
+from rememo.learn.facts import POLICY_SPACE, FactChanges, group_of, holds, is_fact, policy_of
 from rememo.learn.reconcile import reconcile
 from rememo.learn.statements import Statement, folded
-from rememo.llm.gateway import model_for
 from rememo.model.check import check_flag, check_label, check_limit, check_many, check_text, check_unit, dump_json
 from rememo.model.derived_names import digest_name
-from rememo.model.fact import Conflict, Fact, FactStatus, Source
+from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.filters import Condition, Filter
 from rememo.model.ids import new_id
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
 from rememo.model.unset import UNSET, Unset
@@ -57,12 +58,12 @@ class Facts:
         `valid_from` it counts as said now. A contradiction is settled by the predicate's policy before this returns.
         """
         self._need_writable("facts.add()")
-        about, name = self._check_subject(subject), _check_predicate(predicate)
+        about, name = self._check_subject(subject), check_predicate(predicate)
         value = normalise_object(self._check_text(object, "object"))
         if not value:
             raise InvalidInput("a fact needs an object: give the value that the predicate states of the subject")
         check_unit(confidence, "confidence")
-        begin, end = _check_time(valid_from, "valid_from"), _check_time(valid_to, "valid_to")
+        begin, end = check_time(valid_from, "valid_from"), check_time(valid_to, "valid_to")
         if begin is not None and end is not None and begin > end:
             raise InvalidInput("valid_from is later than valid_to; swap them")
         tenant, scope = self._view.scope.tenant, self._view.home
@@ -111,7 +112,7 @@ class Facts:
             raise InvalidInput("update() was given nothing to change")
         if "confidence" in fixed:
             check_unit(fixed["confidence"], "confidence")
-        fixed |= {name: _check_time(fixed[name], _NAMES[name]) for name in ("begin", "end") if name in fixed}
+        fixed |= {name: check_time(fixed[name], _NAMES[name]) for name in ("begin", "end") if name in fixed}
         begin, end = fixed.get("begin", fact.valid_from), fixed.get("end", fact.valid_to)
         if isinstance(begin, datetime) and isinstance(end, datetime) and begin > end:
             raise InvalidInput("valid_from is later than valid_to; swap them")
@@ -140,7 +141,7 @@ class Facts:
             statement = replace(statement, begin=begin, end=end, said=max(statement.said for statement in before))
         else:
             # It is kept with what it amends, and decides no more than that does.
-            held = _bound_labels(fact.record)
+            held = bound_labels(fact.record)
             both = tuple(name for name in LABELS if name in held or name in self._view.bound)
             statement = replace(statement, bound=both, amends=held if held != both else None)
         if "confidence" not in fixed:
@@ -183,7 +184,7 @@ class Facts:
                 name=new_id(),
                 refused=True,
                 bound=self._view.bound,
-                amends=_bound_labels(fact.record),
+                amends=bound_labels(fact.record),
             )
             changes.add(fact.subject, fact.predicate, refusal)
         return reconcile(self._engine, changes).receipt(kept[0].id)
@@ -194,14 +195,14 @@ class Facts:
         `latest`: what began later ends the older. `keep`: the first stays. `ask`: both stay until `resolve`.
         `gather`: all hold, as with predicates of many values.
         """
-        name, tenant = _check_predicate(predicate), self._view.scope.tenant
+        name, tenant = check_predicate(predicate), self._view.scope.tenant
         if mode is None:
             return policy_of(self._engine, tenant, name)
         if mode not in POLICIES:
             raise InvalidInput(f"there is no policy {mode!r}; the policies are {', '.join(POLICIES)}")
         self._need_writable("facts.policy()")
         self._engine.kv.set(tenant, POLICY_SPACE, name, dump_json(mode), self._engine.now())
-        filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), conditions=(_data_equals("predicate", name),))
+        filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), conditions=(data_equals("predicate", name),))
         changes = FactChanges(tenant)
         changes.groups |= {
             group_of(record) for record in self._engine.store.read(filter, self._engine.now()) if is_fact(record)
@@ -218,7 +219,7 @@ class Facts:
         record = self._view.get(id, known_at=known_at)
         if not is_fact(record):
             raise NotFound(f"record {id!r} is no fact that was added or learned here, but a {record.kind}")
-        return _to_fact(record, self._effective_time(known_at))
+        return to_fact(record, self._effective_time(known_at))
 
     def list(
         self,
@@ -284,7 +285,7 @@ class Facts:
             filters = [self._filter(conditions + status, known_at, valid_at)]
         elif current_only:
             shown = (Condition("data", ("status",), "$in", list(_SHOWN)),)
-            ending = (_data_equals("status", "superseded"),)
+            ending = (data_equals("status", "superseded"),)
             # What will be superseded one day still holds today.
             filters = [self._filter(conditions + shown, known_at), self._filter(conditions + ending, known_at, moment)]
         else:
@@ -303,16 +304,7 @@ class Facts:
         against what holds in another: it could not end what the key does not see.
         """
         self._view.wait_for_extraction()
-        moment = self._effective_time(None)
-        disputed = [record for record in self._records((_data_equals("status", "disputed"),)) if is_fact(record)]
-        groups: dict[FactGroup, dict[str, Record]] = {}
-        for record in (*disputed, *self._beside_bound()):
-            groups.setdefault(group_of(record), {})[record.id] = record
-        conflicts: list[Conflict] = []
-        for records in groups.values():
-            facts = [_to_fact(record, moment) for record in sorted(records.values(), key=lambda record: record.at)]
-            conflicts.append(Conflict(subject=facts[0].subject, predicate=facts[0].predicate, facts=tuple(facts)))
-        return conflicts
+        return find_conflicts(self._view, self._effective_time(None))
 
     def extract(
         self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
@@ -328,43 +320,9 @@ class Facts:
         facts = extract(checked_text, speaker=who, at=moment)
         if not model:
             return facts
-        llm = model_for(self._engine, self._view.scope.tenant, "extract")
-        if llm is None:
-            raise InvalidInput(
-                "this memory has no language model: give it one with Memory(llm=…) or the setting llm_url"
-            )
-        # Only now: it needs pydantic, which those without a model have no use for.
-        from rememo.learn.model_extraction import ExtractionInput, extract_by_model, merge_with_rules  # noqa: PLC0415
-
-        by_model = extract_by_model(llm, [ExtractionInput(text=checked_text, speaker=who, at=moment)]).facts[0]
-        known = {(folded(fact.subject), fact.predicate, folded(fact.object)) for fact in facts}
-        more = [proposal.fact for proposal in merge_with_rules(facts, by_model)]
-        return facts + [
-            fact for fact in more if (folded(fact.subject), fact.predicate, folded(fact.object)) not in known
-        ]
+        return facts + extract_more(self._engine, self._view.scope.tenant, facts, checked_text, speaker=who, at=moment)
 
     # ---- inside
-
-    def _records(self, conditions: tuple[Condition, ...]) -> "list[Record]":
-        return self._engine.store.read(self._filter(conditions, None), self._engine.now())
-
-    def _beside_bound(self) -> "list[Record]":
-        """Return facts of this view that bound writers told, with those that hold beside them and say something else."""
-        moment, current = self._effective_time(None), _data_equals("status", "current")
-        bound_facts = self._records((Condition("data", (BOUND,), "$exists", True), current))
-        groups = {group_of(record) for record in bound_facts if is_fact(record) and holds(record, moment)}
-        groups = {group for group in groups if policy_of(self._engine, group.home.tenant, group.predicate) != "gather"}
-        subjects = sorted({group.subject for group in groups})
-        holding: dict[FactGroup, list[Record]] = {}
-        for start in range(0, len(subjects), _PAGE):
-            some = Condition("data", ("match", "subject"), "$in", list(subjects[start : start + _PAGE]))
-            for record in self._records((some, current)):
-                if is_fact(record) and group_of(record) in groups and holds(record, moment):
-                    holding.setdefault(group_of(record), []).append(record)
-        differing = [
-            records for records in holding.values() if len({record.data["match"]["object"] for record in records}) > 1
-        ]
-        return [record for records in differing for record in records]
 
     def _receipt_of_fact(self, first: Receipt, name: str) -> Receipt:
         """Return the part of a batch's receipt that is about the fact a key was given for."""
@@ -385,11 +343,11 @@ class Facts:
             for record in reversed(records):
                 if not is_fact(record):
                     continue
-                fact = _to_fact(record, moment)
+                fact = to_fact(record, moment)
                 if held and not holds(record, moment):
                     continue
                 same = (group_of(record), folded(fact.object), fact.valid_from, fact.valid_to, fact.status)
-                by_content[same] = _merge_facts(fact, by_content[same]) if same in by_content else fact
+                by_content[same] = merge_facts(fact, by_content[same]) if same in by_content else fact
             if len(records) < page:
                 break
             offset += page
@@ -408,7 +366,7 @@ class Facts:
         if subject is not None:
             conditions.append(Condition("data", ("match", "subject"), "$eq", folded(self._check_subject(subject))))
         if predicate is not None:
-            conditions.append(_data_equals("predicate", _check_predicate(predicate)))
+            conditions.append(data_equals("predicate", check_predicate(predicate)))
         if object is not None:
             value = normalise_object(self._check_text(object, "object"))
             conditions.append(Condition("data", ("match", "object"), "$eq", folded(value)))
@@ -450,50 +408,3 @@ class Facts:
 
 
 _NAMES = {"begin": "valid_from", "end": "valid_to"}
-
-
-def _check_predicate(predicate: object) -> str:
-    name = normalise_predicate(check_label(predicate, "predicate"))
-    if not name:
-        raise InvalidInput(f"a fact needs a predicate: {predicate!r} has no word in it")
-    return name
-
-
-def _bound_labels(record: Record) -> tuple[str, ...]:
-    """Return the labels that those who told a fact were bound to."""
-    return tuple(record.data.get(BOUND, ()))
-
-
-def _data_equals(name: str, value: str) -> Condition:
-    return Condition("data", (name,), "$eq", value)
-
-
-def _check_time(value: object, field: str) -> datetime | None:
-    return None if value is None else to_utc(value, field)
-
-
-def _to_fact(record: Record, moment: datetime) -> Fact:
-    data = record.data
-    status: FactStatus = data["status"]
-    if status == "superseded" and record.valid_to is not None and record.valid_to > moment:
-        status = "current"
-    versions = {statement["source"]: statement["version"] for statement in data["statements"] if "source" in statement}
-    return Fact(
-        id=record.id,
-        subject=data["subject"],
-        predicate=data["predicate"],
-        object=data["object"],
-        confidence=data["confidence"],
-        sources=tuple(Source(id, versions[id]) for id in data["sources"] if id in versions),
-        valid_from=record.valid_from,
-        valid_to=record.valid_to,
-        status=status,
-        wording=data["wording"],
-        record=record,
-    )
-
-
-def _merge_facts(first: Fact, other: Fact) -> Fact:
-    """Return one fact of two rooms as one."""
-    confidence = round(1 - (1 - first.confidence) * (1 - other.confidence), 6)
-    return replace(first, confidence=confidence, sources=tuple(dict.fromkeys((*first.sources, *other.sources))))

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from rememo.collections.base import check_mode
 from rememo.collections.kind_rules import KIND_RULES, add_messages, message_fields
 from rememo.collections.update_rules import check_plain_change
 from rememo.engine.engine import Engine
@@ -300,16 +301,12 @@ class Records:
         filter = self._view.filter(
             kind=kind, ids=ids, after=after, before=before, metadata=metadata, known_at=known_at, valid_at=valid_at
         )
-        if mode not in ("hybrid", "words", "vector"):
-            raise InvalidInput(f'mode must be "hybrid", "words" or "vector", not {mode!r}')
-        if mode == "vector" and not self._engine.model.active.chosen:
-            raise InvalidInput("mode='vector' needs an embedder, and this memory was opened with embedder=None")
         search_query = Query(
             text=check_text(query, "query", max_bytes=self._engine.settings.max_text_bytes),
             filter=filter,
             limit=check_limit(limit, maximum=_MOST_HITS),
             threshold=check_unit(threshold, "threshold"),
-            mode=mode,
+            mode=check_mode(self._engine, mode),
             at=self._engine.now() if at is None else to_utc(at, "at"),
             explain=explain,
         )

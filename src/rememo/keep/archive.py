@@ -19,7 +19,8 @@ from urllib.parse import quote
 from rememo.engine.engine import Engine
 from rememo.engine.view import View
 from rememo.errors import ArchiveError, InvalidInput
-from rememo.keep.export import import_file, read_versions, write_versions
+from rememo.keep.export import write_versions
+from rememo.keep.import_file import import_file, read_versions
 from rememo.keep.versions import read_states
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.check import check_label, check_limit, check_text, dump_json

@@ -11,8 +11,9 @@ from functools import partial
 from rememo.engine.engine import Engine
 from rememo.errors import AlreadyExists, StorageError
 from rememo.keep.batches import iterate_jobs
-from rememo.keep.export import Transferred, chunks, load_versions
+from rememo.keep.export import Transferred
 from rememo.keep.id_translation import IdTranslation, translation_between
+from rememo.keep.import_file import chunks, load_versions
 from rememo.model.check import dump_json
 from rememo.model.filters import Filter
 from rememo.model.job import Job

@@ -15,7 +15,8 @@ from rememo.model.scope import Scope
 from rememo.runtime.locks import ForkLock
 from rememo.runtime.lru_cache import LruCache
 from rememo.text.fence import fenced
-from rememo.working.flows import Flow, FlowState, flow_space, flow_state
+from rememo.working.flow_state import FlowState, flow_space, flow_state
+from rememo.working.flows import Flow
 
 _POSITION: Final = 60
 _MOST_PLACES: Final = 10_000

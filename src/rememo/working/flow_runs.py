@@ -9,7 +9,8 @@ from rememo.engine.audit import parse_namespace
 from rememo.engine.view import View
 from rememo.errors import ReadOnly
 from rememo.model.scope import Scope
-from rememo.working.flows import Flow, FlowState, flow_state
+from rememo.working.flow_state import FlowState, flow_state
+from rememo.working.flows import Flow
 
 _FLOWS = "flows"
 

@@ -1,10 +1,9 @@
 """Flows: processes of several steps, each user's state kept until it expires."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
@@ -20,37 +19,14 @@ from rememo.errors import (
     VersionConflict,
 )
 from rememo.model.check import check_flag, check_label, check_object, check_version, dump_json
-from rememo.model.scope import Scope
-from rememo.model.times import to_seconds, to_utc
+from rememo.model.times import to_seconds
 from rememo.runtime.retry import retry_on_conflict
-from rememo.store.kv.protocol import Entry
+from rememo.working.flow_state import FlowState, flow_space, flow_state
 from rememo.working.merge_patch import merge_patch
 from rememo.working.type_schema import PartialSchema
 
 _MOST_TRIES = 1_000
 _SECOND = timedelta(seconds=1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlowState:
-    """Where a user is in a flow."""
-
-    user: str
-    step: str
-    data: dict[str, Any]
-    """What was gathered, by field group; a copy: changing it changes nothing stored."""
-    paused: bool
-    started_at: datetime
-    updated_at: datetime
-    expires_at: datetime
-    """From then on it is gone; a sliding end moves with every read and change."""
-    version: int
-    """Grows with every change."""
-
-    @property
-    def active(self) -> bool:
-        """Whether it goes on: it is there and not paused."""
-        return not self.paused
 
 
 class Flow:
@@ -366,27 +342,6 @@ class Flow:
                 " set(step=) moves it, clear() ends it"
             )
         return self._steps.index(state.step)
-
-
-def flow_space(scope: Scope, name: str) -> str:
-    """Return the namespace of a flow; the user is the key in it, so that all users of a flow are found together."""
-    return dump_json([scope.agent, None, scope.room, "flows", name])
-
-
-def flow_state(entry: Entry) -> FlowState:
-    """Return the state that stands in an entry of a flow's namespace."""
-    value: dict[str, Any] = json.loads(entry.value)
-    updated_at = to_utc(value["updated_at"], "updated_at")
-    return FlowState(
-        user=entry.key,
-        step=value["step"],
-        data=value["data"],
-        paused=value["paused"],
-        started_at=to_utc(value["started_at"], "started_at"),
-        updated_at=updated_at,
-        expires_at=entry.expires_at or updated_at,
-        version=entry.version,
-    )
 
 
 def _check_mapping(value: object, field: str) -> Mapping[str, Any]:

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict
 from rememo import AsyncMemory, Memory
 from rememo.errors import AlreadyExists, InvalidInput, InvalidStep, NotFound, Paused, ReadOnly, VersionConflict
 from rememo.testing.clock import START, ManualClock
-from rememo.working.flows import Flow, FlowState
+from rememo.working.flow_state import FlowState
+from rememo.working.flows import Flow
 
 STEPS = ["name", "tone", "limits", "review", "done"]
 HOUR = 3_600

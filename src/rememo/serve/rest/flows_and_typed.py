@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from rememo.memory import Memory
 from rememo.model.record import Record
-from rememo.working.flows import Flow, FlowState
+from rememo.working.flow_state import FlowState
+from rememo.working.flows import Flow
 from rememo.working.typed import Typed
 
 
