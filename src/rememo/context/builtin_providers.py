@@ -119,7 +119,7 @@ def recalled_response(
     return ProviderResponse(
         text=text,
         values={name: fenced(text)},
-        data=[_item_data(shown_item.item, shown_item.said) for shown_item in shown],
+        data=[_item_data(shown_item.item, shown_item.content) for shown_item in shown],
         recalled=True,
     )
 

@@ -29,7 +29,7 @@ from rememo.text.fence import fenced
 _LONG_TEXT: Final = 256
 
 
-class _ProcessState:
+class _ComposerState:
     """What belongs to one process: threads are not carried over a fork, and what they were at may be half done."""
 
     def __init__(self) -> None:
@@ -43,13 +43,13 @@ class Composer:
 
     def __init__(self, engine: Engine, builtin: Iterable[Provider]) -> None:
         self._engine = engine
-        self._state = _ProcessState()
+        self._state = _ComposerState()
         self.registry = Registry(builtin)
 
     @property
-    def _process_state(self) -> _ProcessState:
+    def _process_state(self) -> _ComposerState:
         if self._state.process != os.getpid():
-            self._state = _ProcessState()
+            self._state = _ComposerState()
         return self._state
 
     def compose(

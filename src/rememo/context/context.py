@@ -198,7 +198,7 @@ class _ContextWriter:
         """Return the turns that are shown as lines: not what tools answered, and not what says nothing."""
         items = [item_of(turn) for turn in turns if not turn.data.get("tool_call_id")]
         return [
-            ShownItem(part="recent", item=item, text=format_item(item, self.now), said=item.text, worth=0.0)
+            ShownItem(part="recent", item=item, text=format_item(item, self.now), content=item.text, worth=0.0)
             for item in items
             if item.text.strip()
         ]

@@ -217,7 +217,7 @@ class Packing:
             return False
         self._headings.update(key for key, _ in new)
         self.left -= cost
-        self.shown.append(ShownItem(part=part, item=item, text=rendered, said=text, worth=worth, cost=cost))
+        self.shown.append(ShownItem(part=part, item=item, text=rendered, content=text, worth=worth, cost=cost))
         return True
 
 

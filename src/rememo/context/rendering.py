@@ -32,7 +32,7 @@ class ShownItem:
     item: ContextItem
     text: str
     """The line without its mark."""
-    said: str
+    content: str
     """What the item says there: all of it, or an excerpt."""
     worth: float
     """What goes first when there is too much: the least."""

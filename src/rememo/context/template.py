@@ -184,7 +184,7 @@ def _fields(shown_item: ShownItem, now: datetime) -> dict[str, Any]:
         "mark": shown_item.mark,
         "id": item.id,
         "kind": item.kind,
-        "text": shown_item.said,
+        "text": shown_item.content,
         "speaker": item.speaker or "",
         "date": "" if item.at is None else day(item.at),
         "ago": "" if item.at is None else ago(item.at, now),
