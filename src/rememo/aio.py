@@ -2322,7 +2322,7 @@ class AsyncAudit(Mirror):
         """Check the whole trail of the tenant, line by line; faults name the line that was altered, removed or inserted.
 
         The store itself knows where the trail must end. A head that was kept outside shows even a trail that was
-        forged as a whole, up to that head.
+        rewritten as a whole, up to that head.
         """
         return await self._call(self._own.verify, head=head)
 
@@ -2334,7 +2334,7 @@ class AsyncAudit(Mirror):
         return await self._call(self._own.export, path)
 
     async def denied(self, operation: str, *, reason: str, ids: Sequence[str] = ()) -> None:
-        """Note that somebody was refused something; does nothing where auditing is off.
+        """Record that an operation was denied; does nothing where auditing is off.
 
         `reason` is a short code such as "no_right": it stays in the trail when a user is erased.
         """
@@ -2421,7 +2421,7 @@ class AsyncArchive(Mirror):
         return await self._call(self._own.list, user=user, agent=agent, room=room)
 
     async def restore(self, name: str) -> Restored:
-        """Bring everything in an archive back; what is there already stays as it is, so repeating it is harmless.
+        """Restore everything in an archive; records that exist stay as they are, so repeating it is harmless.
 
         The archive is read and checked as a whole first: one that is damaged restores nothing.
         """

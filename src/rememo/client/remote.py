@@ -1667,7 +1667,7 @@ class RemoteAudit:
         """Check the whole trail of the tenant, line by line; faults name the line that was altered, removed or inserted.
 
         The store itself knows where the trail must end. A head that was kept outside shows even a trail that was
-        forged as a whole, up to that head.
+        rewritten as a whole, up to that head.
         """
         return cast("AuditCheck", self._transport.call("audit.verify", {"head": head}))
 
@@ -1822,7 +1822,7 @@ class RemoteArchive:
         )
 
     def restore(self, name: str) -> Restored:
-        """Bring everything in an archive back; what is there already stays as it is, so repeating it is harmless.
+        """Restore everything in an archive; records that exist stay as they are, so repeating it is harmless.
 
         The archive is read and checked as a whole first: one that is damaged restores nothing.
         """
