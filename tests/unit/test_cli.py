@@ -105,7 +105,7 @@ def test_erasing(tmp_path: Path):
         memory.scope(user="ana").add("the greyhound runs all day")
         memory.backup(tmp_path / "b.db")
     told = rememo("erase", file)
-    assert (told.returncode, "told nobody" in told.stderr) == (1, True)
+    assert (told.returncode, "given no target" in told.stderr) == (1, True)
     asked = rememo("erase", file, "--user", "kim")
     assert asked.returncode == 1  # nobody said yes
     assert "1 records, 1 versions" in asked.stdout
