@@ -235,7 +235,7 @@ def test_a_person_is_erased_with_a_receipt(web: httpx.Client, memory: Memory):
     assert memory.scope(tenant="other").count() == 2
     assert ok(web.post("/v1/erase", json={"ids": ["ana-note"]}, params={"user": "kim"}))["counts"] == {}
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({}, "told nobody"),
+        ({}, "given no target"),
         ({"ids": []}, "1 to 10,000"),
         ({"user": "ana", "ids": ["x"]}, "not both"),
         ({"user": "ana", "tenant": memory.bound.tenant}, "erases everything"),

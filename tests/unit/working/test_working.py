@@ -352,7 +352,7 @@ def test_a_workbench_stands_on_a_memory(memory: Memory):
     assert Working(room).stats().messages.count == Working(Working(room)).stats().messages.count == 1
     assert Working(room).bound == room.bound
     for wrong in (None, "agent.db", Memory):
-        with pytest.raises(InvalidInput, match="stands on a memory"):
+        with pytest.raises(InvalidInput, match="takes a memory"):
             Working(wrong)  # pyright: ignore[reportArgumentType] - meant
 
 
