@@ -34,7 +34,9 @@ def _beside_bound(view: View, moment: datetime) -> list[Record]:
     current = data_equals("status", "current")
     bound_facts = _read(view, (Condition("data", (BOUND,), "$exists", True), current))
     groups_of_bound = {group_of(record) for record in bound_facts if is_fact(record) and holds(record, moment)}
-    groups_of_bound = {group for group in groups_of_bound if policy_of(view.engine, group.home.tenant, group.predicate) != "gather"}
+    groups_of_bound = {
+        group for group in groups_of_bound if policy_of(view.engine, group.home.tenant, group.predicate) != "gather"
+    }
     subjects = sorted({group.subject for group in groups_of_bound})
     holding: dict[FactGroup, list[Record]] = {}
     for start in range(0, len(subjects), _PAGE):
