@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rememo import Keyring, Memory, Scope, Settings
-from rememo.keep.erase import erasing
+from rememo.keep.erase import need_erasing_store
 from rememo.model.erasure import ErasureTarget
 from rememo.store.sql.session import SqlDatabase, SqlSession
 from rememo.testing.postgres import DatabasePool
@@ -56,7 +56,7 @@ def test_an_erasure_that_was_interrupted_goes_on_after_the_keys_were_rotated(ope
     target = ErasureTarget(scope=Scope(tenant="default", user="ana"), ids=None)
     with open_memory(OLD) as memory:
         memory.scope(user="ana").add("the telescope is broken", id="a")
-        store = erasing(memory._engine)  # pyright: ignore[reportPrivateUsage]
+        store = need_erasing_store(memory._engine)  # pyright: ignore[reportPrivateUsage]
         number = store.begin_erasure(target, datetime.now(UTC))
         store.obliterate(number, "default", {"a": {"pieces": [["the telescope"]]}})
     with open_memory(NEW, OLD) as memory:
