@@ -107,7 +107,9 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
             "expected": expected,
         }
         if self._codecs.cipher is not None:
-            return self._codecs.write(self._database, lambda session: self._set_sealed(session, values, note), tenant)
+            return self._codecs.write(
+                self._database, lambda session: self._set_encrypted(session, values, note), tenant
+            )
         for _ in range(_MOST_TRIES):
             row = self._replace(values, note)
             if row is not None:
@@ -120,7 +122,7 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
                 return version
         return None
 
-    def _set_sealed(self, session: Session, values: dict[str, Any], note: NewAuditEntry | None) -> int | None:
+    def _set_encrypted(self, session: Session, values: dict[str, Any], note: NewAuditEntry | None) -> int | None:
         """Store a value that is encrypted for its version, which must be known first."""
         codec = self._codecs.locked(session, values["tenant"])
         name, expected = values["key"], values["expected"]

@@ -107,7 +107,7 @@ class SqliteKeeping(SqlSnapshots[SqliteDatabase, SqliteCodecs], SqlitePart):
         clashing: list[str] = []
         with self._database.snapshot() as connection:
             for stored in versions:
-                existing = self._there(connection, stored)
+                existing = self._existing_version(connection, stored)
                 if existing is not None and existing.text_and_time != _text_and_time(stored):
                     clashing.append(stored.record.id)
         return clashing
@@ -144,7 +144,7 @@ class SqliteKeeping(SqlSnapshots[SqliteDatabase, SqliteCodecs], SqlitePart):
                 deleted=record.deleted,
                 arrival=_arrival(connection, stored),
             )
-            existing = self._there(connection, stored)
+            existing = self._existing_version(connection, stored)
             if existing is None:
                 table = words if superseded_at is None else past
                 number = latest_version(connection, tenant)[0] + 1
@@ -179,7 +179,7 @@ class SqliteKeeping(SqlSnapshots[SqliteDatabase, SqliteCodecs], SqlitePart):
             move(connection)
         return added
 
-    def _there(self, connection: Connection, stored: StoredVersion) -> "_ExistingVersion | None":
+    def _existing_version(self, connection: Connection, stored: StoredVersion) -> "_ExistingVersion | None":
         record = stored.record
         row: Any = connection.execute(
             "SELECT number, superseded_at, recorded_at, kind, text, data, metadata FROM records"

@@ -50,7 +50,7 @@ _JSON = {
 }
 _SCHEMA_COLUMNS = 5
 _NUMBER_BITS = 40
-_ANY_SEALED = "SELECT 1 FROM records WHERE typeof(text) = 'blob' AND substr(text, 1, 1) = ? LIMIT 1"
+_ANY_ENCRYPTED = "SELECT 1 FROM records WHERE typeof(text) = 'blob' AND substr(text, 1, 1) = ? LIMIT 1"
 _TIMES = ("at", "created_at", "recorded_at", "superseded_at", "occurred_at", "valid_from", "valid_to", "expires_at")
 _EARLIEST, _LATEST = to_micros(datetime.min.replace(tzinfo=UTC)), to_micros(datetime.max.replace(tzinfo=UTC))
 
@@ -166,7 +166,7 @@ class _Rescue:
     def unlock(self) -> SqliteCodecs:
         """Find out how the contents are kept."""
         key_store = SqliteKeyStore(self.database)
-        if not key_store.encrypted and self.database.value(_ANY_SEALED, (bytes([ENCRYPTED]),)):
+        if not key_store.encrypted and self.database.value(_ANY_ENCRYPTED, (bytes([ENCRYPTED]),)):
             raise Corrupt("the keys of its tenants are lost with the damaged pages; restore the file from a backup")
         cipher = open_cipher(key_store, self.encryption if key_store.encrypted else None)
         return SqliteCodecs(self.database, cipher=cipher, compress_above=0)
