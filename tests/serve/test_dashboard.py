@@ -172,7 +172,7 @@ def test_a_message_is_pinned_corrected_deleted_and_all_of_it_undone(
         clock.advance(1)
         done = post(web, "/change/undo", page.form("/change/undo"))
         assert done.status_code == 303, done.text
-        assert "Taken back." in checked(web.get(done.headers["location"])).text
+        assert "Undone." in checked(web.get(done.headers["location"])).text
 
     page = do("/change/pin", pinned="yes")
     assert "Pinned." in page.text
@@ -184,7 +184,7 @@ def test_a_message_is_pinned_corrected_deleted_and_all_of_it_undone(
     undo(page)
     assert memory.get("m").text == "I live in Lisbon."
     page = do("/change/delete")
-    assert "This record has ended" in page.text
+    assert "This record was deleted" in page.text
     assert memory.count(kind="message") == 0
     undo(page)
     assert memory.count(kind="message") == 1
@@ -220,7 +220,7 @@ def test_a_conflict_is_decided(web: httpx.Client, board: Any, memory: Memory, cl
     done = post(web, "/change/resolve", page.form("/change/resolve"), keep=blue.id)
     assert done.status_code == 303, done.text
     assert [one.object for one in memory.facts.list()] == ["blue"]
-    assert "Nothing waits" in board("/conflicts").text
+    assert "There are no conflicts" in board("/conflicts").text
     assert post(web, "/change/resolve", page.form("/change/resolve"), keep=blue.id).status_code == 404
 
 
@@ -275,7 +275,7 @@ def test_a_key_logs_in_and_revoking_it_ends_the_session(web: httpx.Client, keys:
     assert web.get("/facts?all=yes").headers["location"] == "/login?next=%2Ffacts%3Fall%3Dyes"
     checked(web.get("/login"))
     for wrong in ("", "rememo_x_y", text + "0", "é" * 1_000):
-        assert "not known" in checked(log_in(web, wrong), 401).text
+        assert "unknown key" in checked(log_in(web, wrong), 401).text
     done = log_in(web, text)
     assert (done.status_code, done.headers["location"]) == (303, "/search?q=a")
     cookie = done.headers["set-cookie"]
@@ -416,7 +416,7 @@ def test_an_open_server_shows_pages_to_those_only_who_mean_it(web: httpx.Client,
     for path in PAGES:
         assert "secret" not in web.get(path, headers=elsewhere).text
     assert web.get("/", headers=elsewhere).headers["location"] == "/login?next=%2F"
-    assert "wants a key" in checked(web.get("/login", headers=elsewhere), 401).text, "and not round in a circle"
+    assert "needs a key" in checked(web.get("/login", headers=elsewhere), 401).text, "and not round in a circle"
 
 
 def test_what_pages_are_made_of_comes_from_the_server_itself(web: httpx.Client):

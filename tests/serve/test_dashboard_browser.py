@@ -129,7 +129,7 @@ def test_somebody_is_erased_and_the_receipt_saved(browser: Browser, address: str
     page, wrong = opened(browser, address)
     page.goto("/erase")
     page.get_by_label("Whom").fill("ana")
-    page.get_by_role("button", name="See what would go").click()
+    page.get_by_role("button", name="Show what would be erased").click()
     page.get_by_label("The name, typed again").fill("ana")
     page.get_by_role("button", name="Erase for good").click()
     expect(page.get_by_text("Nothing of it is left in this store.")).to_be_visible()

@@ -145,7 +145,7 @@ def test_jobs_are_shown_by_state_and_dead_ones_are_tried_again(idle: Memory, run
 
 
 def test_flows_are_listed_and_cleared(web: httpx.Client, board: Any, memory: Memory, clock: ManualClock):
-    assert "Nobody is in a flow" in board("/flows").text
+    assert "No flow is active" in board("/flows").text
     memory.kv.set("flows", 1)
     flow = memory.flow("sign_up", steps=["name", "done"], ttl="1h")
     flow.start("ana", data={"name": "Ana"})
@@ -159,14 +159,14 @@ def test_flows_are_listed_and_cleared(web: httpx.Client, board: Any, memory: Mem
     assert "bo" not in board("/flows", user="ana").text.split()
     assert "sign_up" not in board("/flows", agent="helper").text
     page = do(web, page, "/change/clear-flow")
-    assert "The flow is over" in page.text
+    assert "Flow cleared" in page.text
     assert [one.user for one in flow.active(paused=True)] == ["ana", "bo"], "helper's flow stood first"
     form = page.form("/change/clear-flow")
     assert post(web, "/change/clear-flow", form).status_code == 303
     assert post(web, "/change/clear-flow", form).status_code == 404
     assert [one.user for one in flow.active(paused=True)] == ["bo"]
     clock.advance(3_601)
-    assert "Nobody is in a flow" in board("/flows").text
+    assert "No flow is active" in board("/flows").text
     for place in range(70):
         flow.start(f"user-{place:02}")
     assert "user-00" in board("/flows").text
@@ -195,9 +195,9 @@ def test_the_trail_is_listed_filtered_and_read_to_its_beginning(board: Any, memo
             break
         address = {"up_to": numbers[-1] - 1}
     assert numbers == list(range(71, 0, -1))
-    assert "person 0" not in board("/audit", actor="person 1", operation="write").text.partition("Lines")[2]
+    assert "person 0" not in board("/audit", actor="person 1", operation="write").text.partition("Entries")[2]
     assert "kv.set" in board("/audit", operation="kv.set").text
-    assert "There is no line of that kind" in board("/audit", operation="erase").text
+    assert "There is no entry of that kind" in board("/audit", operation="erase").text
     soon = (clock() - timedelta(minutes=5)).isoformat()
     assert "n69" in board("/audit", after=soon).text
     assert "n69" not in board("/audit", before=soon).text
@@ -211,8 +211,8 @@ def test_the_chain_is_verified_and_a_forged_line_is_named(board: Any, memory: Me
     for place in range(5):
         memory.add(f"note {place}")
     head = memory.audit.head()
-    assert "The chain is whole: 5 lines" in board("/audit", check="yes").text
-    assert "up to the head that was kept" in board("/audit", check="yes", head=f"{head.count}:{head.hash}").text
+    assert "The chain is whole: 5 entries" in board("/audit", check="yes").text
+    assert "the given head is part of it" in board("/audit", check="yes", head=f"{head.count}:{head.hash}").text
     assert "The chain is broken" in board("/audit", check="yes", head=f"{head.count}:{'0' * 64}").text
     database = memory._engine.store._database  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
     database.write(lambda connection: connection.execute("UPDATE audit SET operation = 'nothing' WHERE number = 3"))  # pyright: ignore[reportUnknownMemberType, reportUnknownLambdaType]
@@ -293,7 +293,7 @@ def test_the_first_key_closes_an_open_server_and_is_shown_once(web: httpx.Client
     made = post(web, "/change/make-key", form, name="first", tenant="*", read="yes", write="yes", admin="yes")
     page = checked(made)
     [text] = re.findall(r"rememo_[0-9a-f]+_[0-9a-f]{64}", made.text)
-    assert "wants a key for everything" in page.text
+    assert "needs a key for everything" in page.text
     assert web.get("/keys").status_code == 303, "the page itself is closed now"
     assert log_in(web, text).status_code == 303
     shown = web.get("/keys").text

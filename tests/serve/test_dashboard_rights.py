@@ -69,7 +69,7 @@ def test_a_key_that_may_only_read_can_call_no_change(route: str, web: httpx.Clie
     token = checked(web.get("/")).form("/logout")["csrf"]
     for rest in ("", "?user=ana&room=chat", "?tenant=default"):
         refused = web.post(route + rest, data=fields | {"csrf": token})
-        assert "has no right to" in checked(refused, 403).text
+        assert "lacks the right" in checked(refused, 403).text
     assert state(memory, keys) == before
     log_in(web, writer)
     token = checked(web.get("/")).form("/logout")["csrf"]

@@ -59,7 +59,7 @@ def halves(web: httpx.Client, held: Held, path: str) -> tuple[str, str]:
 @pytest.mark.parametrize("path", ["/search?q=ferry", "/context?q=ferry"])
 def test_the_top_of_a_slow_page_comes_before_the_rest(web: httpx.Client, held: Held, path: str):
     top, whole = halves(web, held, path)
-    assert "Scope and moment" in top
+    assert "Scope and time" in top
     assert "ferry leaves" not in top
     assert "ferry leaves" in Page(whole).text
     assert Page(whole).text.split() == checked(web.get(path)).text.split(), "and it is the page that a quick one is"

@@ -79,7 +79,7 @@ def test_going_back_is_shown_done_and_undone(
     form = page.form("/change/rollback")
     memory.update("stays", pinned=True)
     clock.advance(1)
-    assert "have changed since you looked" in checked(post(web, "/change/rollback", form), 409).text
+    assert "have changed since the preview" in checked(post(web, "/change/rollback", form), 409).text
     assert memory.get("changes").text == "the later words"
     form = board("/versions", back="before the import").form("/change/rollback")
     done = post(web, "/change/rollback", form)

@@ -188,7 +188,7 @@ def test_somebody_looks_after_a_memory_from_the_first_key_on(
             expect(page.get_by_role("button", name="Release")).to_be_visible()
             page.get_by_role("link", name="Flows").click()
             page.get_by_role("button", name="Clear").click()
-            expect(page.get_by_text("Nobody is in a flow.")).to_be_visible()
+            expect(page.get_by_text("No flow is active.")).to_be_visible()
             page.get_by_role("link", name="Audit").click()
             page.get_by_role("button", name="Verify").click()
             expect(page.get_by_text("The chain is whole")).to_be_visible()

@@ -113,10 +113,10 @@ def test_a_key_sees_its_own_and_ends_with_its_right(serve: Any, memory: Memory, 
     address = serve(**QUICK)
     with pytest.raises(Unauthorised), Client(address) as client:
         client.live()
-    with Client(address, writer) as client, pytest.raises(Exception, match="no right to read"):
+    with Client(address, writer) as client, pytest.raises(Exception, match="lacks the right 'read'"):
         client.live()
     with Client(address, text) as client:
-        with pytest.raises(Exception, match="reaches user"):
+        with pytest.raises(Exception, match="bound to user"):
             client.scope(user="bo").live()
         changes = client.live()
         memory.scope(user="bo").add("not hers")

@@ -138,7 +138,7 @@ def test_a_memory_on_a_server_is_used_through_a_pipe(
     ]
     monkeypatch.setenv("REMEMO_URL", "http://127.0.0.1:9")
     elsewhere = assistant(command=["--key", "x"])
-    assert "cannot be asked" in elsewhere.fault("recall", query="x")
+    assert "cannot be reached" in elsewhere.fault("recall", query="x")
 
 
 def test_loading_the_command_loads_no_engine():

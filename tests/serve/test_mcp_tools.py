@@ -102,7 +102,7 @@ def test_recalled_text_carries_marks_and_is_not_learned_again(helper: Any, ana: 
     ):
         text = helper.said(tool, **asked)
         assert is_recalled(text), tool
-        assert "came out of memory" in helper.fault("remember", text=text)
+        assert "was recalled from memory" in helper.fault("remember", text=text)
     before = ana.count()
     quoted = helper.said("recall", query="Lisbon")
     helper.got("remember", text=f"Ana asked about it again.\n{quoted}")
@@ -142,7 +142,7 @@ def test_values_carry_the_marks_too_since_many_clients_show_a_model_nothing_else
     # What such a client makes of them, stored again, is known for what it is.
     for written in (json.dumps(values), json.dumps(values, indent=2)):
         if tool != "context":
-            assert "came out of memory" in helper.fault("remember", text=written)
+            assert "was recalled from memory" in helper.fault("remember", text=written)
         assert "tea" not in without_recalled(written)
 
 
@@ -189,7 +189,7 @@ def test_facts_are_found_by_the_rules_when_none_are_given(helper: Any):
 
 def test_what_was_said_is_not_replaced(helper: Any, ana: Memory):
     said = ana.messages.add("user", "I like tea.").id
-    assert "stays as it was said" in helper.fault("remember", text="I like coffee.", replaces=said)
+    assert "its text cannot be replaced" in helper.fault("remember", text="I like coffee.", replaces=said)
 
 
 def test_turns_are_kept_word_for_word_and_learned_from(helper: Any, ana: Memory):
@@ -238,7 +238,7 @@ def test_a_context_fits_its_budget(helper: Any, ana: Memory):
         ("recall", {"query": "x", "user": "bob"}, "bound to user 'ana'"),
         ("remember", {"text": "a\x00b"}, "NUL"),
         ("remember", {"text": "x", "replaces": "nobody"}, "there is no record 'nobody'"),
-        ("forget", {"ids": ["nobody"]}, "recall shows what there is"),
+        ("forget", {"ids": ["nobody"]}, "recall shows the ids"),
         ("forget", {"ids": []}, "ids: list should have at least 1 item"),
         ("history", {"id": "nobody"}, "never was"),
         ("note_task", {"id": "nobody", "status": "done"}, "there is no task 'nobody'"),
@@ -311,7 +311,7 @@ def test_what_is_not_there_cannot_be_read(helper: Any, memory: Memory, address: 
 
 
 def test_a_cursor_of_somebody_else_is_refused(helper: Any):
-    with pytest.raises(Exception, match="no cursor that this server gave"):
+    with pytest.raises(Exception, match="invalid cursor"):
         helper._portal.call(lambda: helper.client.list_resources(cursor="bm8="))
 
 
@@ -357,9 +357,9 @@ def test_what_goes_wrong_inside_is_for_the_log(assistant: Callable[..., Any], ca
     pipe = StdioAccess(BackgroundMemory(broken), rights=frozenset({"read", "write"}), bound=frozenset())
     helper = assistant(build_server(pipe))
     told = helper.fault("recall", query="tea")
-    assert "its log says what" in told
+    assert "the server's log has the cause" in told
     assert "secret" not in told
-    with pytest.raises(Exception, match="its log says what"):
+    with pytest.raises(Exception, match="server's log has the cause"):
         helper.ask("list_resources")
     assert "/secret/path" in caplog.text
 

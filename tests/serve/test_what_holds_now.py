@@ -85,8 +85,8 @@ def test_the_dashboard(told: Memory, board: Any):
     assert "superseded" in page.text
     [old] = [one for one in told.list(kind="message") if one.text == LISBON]
     record = board("/record", id=old.id).text
-    assert "Superseded: something said later took its place." in record
-    assert "Revised by what was said later" in record
+    assert "Superseded: a later statement replaced it." in record
+    assert "Revised by later statements" in record
     new = next(one for one in told.list(kind="message") if one.text == PORTO)
     assert "Superseded" not in board("/record", id=new.id).text
 

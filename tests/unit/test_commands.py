@@ -95,7 +95,7 @@ def test_doctor_says_what_is_wrong_and_how_to_mend_it(file: Path, tmp_path: Path
     assert "rememo jobs --retry" in done.stdout
     assert "rememo quarantine list" in done.stdout
     assert "dead" in rememo("jobs", file, "--state", "dead").stdout
-    assert "1 jobs will be tried again" in rememo("jobs", file, "--retry").stdout
+    assert "1 jobs will be retried" in rememo("jobs", file, "--retry").stdout
     assert rememo("doctor", file).returncode == 0
     broken = tmp_path / "broken.db"
     broken.write_text("this is no memory at all" * 100)

@@ -4,10 +4,10 @@ import sys
 
 
 def main() -> None:
-    """Run the command line, or say what it needs."""
+    """Run the command line; exit with an install hint when packages are missing."""
     try:
         if sys.argv[1:2] == ["mcp"]:
-            # A client waits for its answer: the other commands are not loaded.
+            # MCP clients wait for the handshake: the other commands are not loaded.
             from rememo.cli.mcp import run_alone as app  # noqa: PLC0415 - the extra may not be installed
         else:
             from rememo.cli.app import app  # noqa: PLC0415 - the same

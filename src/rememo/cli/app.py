@@ -1,4 +1,4 @@
-"""The commands put together, and how errors are shown: one line, and an exit code."""
+"""The command line application, and its error output: one line and an exit code."""
 
 import sys
 from io import TextIOWrapper
@@ -59,7 +59,7 @@ def app() -> None:
     """Run a command; an error of Rememo's, or of the system's, is one line on standard error and exit code 1."""
     for output in (sys.stdout, sys.stderr):
         if isinstance(output, TextIOWrapper):
-            # A letter that the output cannot hold is written out, rather than the command lost for it.
+            # Characters that the output's encoding lacks are escaped instead of failing the command.
             output.reconfigure(errors="backslashreplace")
     try:
         cli()

@@ -1,4 +1,4 @@
-"""`rememo archive`: what was put away before policies removed it."""
+"""`rememo archive`: records that retention policies archived before removing them."""
 
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from rememo.cli.store import Tenant
 
 def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
-    group = typer.Typer(help="What was put away before policies removed it.", no_args_is_help=True)
+    group = typer.Typer(help="Records that retention policies archived before removing them.", no_args_is_help=True)
     group.command("list")(list_)
     group.command()(restore)
     group.command()(search)
@@ -21,7 +21,7 @@ def add_to(cli: typer.Typer) -> None:
 def list_(
     file: FileArgument,
     tenant: Tenant = "default",
-    user: Annotated[str | None, typer.Option(help="Only those that hold something of this user.")] = None,
+    user: Annotated[str | None, typer.Option(help="Only archives with records of this user.")] = None,
     json: JsonOption = False,
 ) -> None:
     """List the archives of a tenant, oldest first."""
@@ -39,7 +39,7 @@ def list_(
 def restore(
     file: FileArgument, name: Annotated[str, typer.Argument(help="The archive's name.")], tenant: Tenant = "default"
 ) -> None:
-    """Bring everything in an archive back; repeating it is harmless."""
+    """Restore everything in an archive; repeating it is harmless."""
     with open_memory(file, tenant=tenant) as memory, console.status("restoring"):
         done = memory.archive.restore(name)
     console.print(f"{done.records:,} records are back, {done.present:,} were there already")
@@ -49,7 +49,7 @@ def search(
     file: FileArgument,
     query: Annotated[str, typer.Argument(help="What to look for.")],
     tenant: Tenant = "default",
-    limit: Annotated[int, typer.Option(help="At most so many.")] = 10,
+    limit: Annotated[int, typer.Option(help="Results at most.")] = 10,
     json: JsonOption = False,
 ) -> None:
     """Find archived records by their words."""

@@ -1,4 +1,4 @@
-"""`rememo audit`: who did what, and whether the trail is whole."""
+"""`rememo audit`: list, verify and export the audit trail."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -16,7 +16,7 @@ Moment = Annotated[str | None, typer.Option(help="An ISO 8601 time; UTC without 
 
 def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
-    group = typer.Typer(help="Who did what, and whether the trail is whole.", no_args_is_help=True)
+    group = typer.Typer(help="List, verify and export the audit trail.", no_args_is_help=True)
     group.command("list")(list_)
     group.command()(verify)
     group.command()(export)
@@ -26,11 +26,11 @@ def add_to(cli: typer.Typer) -> None:
 def list_(
     file: FileArgument,
     tenant: Tenant = "default",
-    actor: Annotated[str | None, typer.Option(help="Only what was done in this name.")] = None,
-    operation: Annotated[str | None, typer.Option(help='Only this, such as "write" or "export".')] = None,
+    actor: Annotated[str | None, typer.Option(help="Only entries of this actor.")] = None,
+    operation: Annotated[str | None, typer.Option(help='Only this operation, such as "write" or "export".')] = None,
     after: Moment = None,
     before: Moment = None,
-    limit: Annotated[int, typer.Option(help="The latest so many.")] = 100,
+    limit: Annotated[int, typer.Option(help="Entries at most, the latest.")] = 100,
     json: JsonOption = False,
 ) -> None:
     """List the audit trail of a tenant, oldest first."""
@@ -55,7 +55,7 @@ def verify(
     head: Annotated[str | None, typer.Option(help="A head that was printed before, as COUNT:HASH.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Check that no line was altered, removed or inserted, and print the head; exit code 1 when one was."""
+    """Verify that no entry was altered, removed or inserted, and print the head; exit code 1 when one was."""
     with open_memory(file, tenant=tenant) as memory, console.status("checking"):
         check = memory.audit.verify(head=None if head is None else _head(head))
     if json:

@@ -1,4 +1,4 @@
-"""`rememo copy`: everything of a store into another, from a file to a server or back."""
+"""`rememo copy`: copy a whole store into another, from a file to a server or back."""
 
 from pathlib import Path
 from typing import Annotated

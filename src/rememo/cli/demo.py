@@ -1,4 +1,4 @@
-"""`rememo demo`: a short life of a memory, told while it happens."""
+"""`rememo demo`: a narrated tour of a memory's features."""
 
 import tempfile
 from collections.abc import Iterable
@@ -102,4 +102,4 @@ def _print_hits(question: str, hits: Iterable[Hit | Passage]) -> None:
 
 def _print_facts(facts: Iterable[Fact]) -> None:
     for fact in facts:
-        console.print(f'  {fact.record.text}  [dim](sure to {fact.confidence:.1f}, from "{fact.wording}")[/]')
+        console.print(f'  {fact.record.text}  [dim](confidence {fact.confidence:.1f}, from "{fact.wording}")[/]')

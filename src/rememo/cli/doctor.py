@@ -1,4 +1,4 @@
-"""`rememo doctor` and `rememo jobs`: what is not well, and how to mend it."""
+"""`rememo doctor` and `rememo jobs`: diagnose problems, and retry dead jobs."""
 
 import sys
 from collections.abc import Iterator
@@ -40,17 +40,17 @@ def add_to(cli: typer.Typer) -> None:
 def doctor(
     file: FileArgument,
     tenant: Tenant = "default",
-    deep: Annotated[bool, typer.Option("--deep", help="Also read the whole store and compare its parts.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Also read the whole store and cross-check its parts.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Look at the store, its jobs, the disk, the embedder and the servers; exit code 1 when something is bad."""
+    """Check the store, its jobs, the disk, the embedder and the servers; exit code 1 when something is bad."""
     findings: list[CheckResult] = []
     missing = [name for name, package in _EXTRAS.items() if find_spec(package) is None]
     installed = ", ".join(name for name in _EXTRAS if name not in missing) or "none"
     findings.append(CheckResult(what="extras", level="ok", said=f"installed: {installed}"))
     findings += _check_python(python_release())
     try:
-        # What is looked at is not changed by looking: no worker starts here.
+        # A diagnosis changes nothing: no worker starts here.
         with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
             engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
             with console.status(f"looking at {escape(without_password(file))}"):
@@ -89,21 +89,21 @@ def jobs(
     file: FileArgument,
     tenant: Tenant = "default",
     state: Annotated[str | None, typer.Option(help="Only those waiting, running, done or dead.")] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Let all dead ones be tried again.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Retry all dead jobs.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """List later work, and let what is dead be tried again."""
+    """List the jobs of a tenant, or retry those that are dead."""
     with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
         if retry:
             again = [memory.jobs.retry(job.id) for job in memory.jobs.list("dead")]
             if json:
                 print_json({"retried": len(again)})
             else:
-                console.print(f"{len(again):,} jobs will be tried again")
+                console.print(f"{len(again):,} jobs will be retried")
             return
         listed = memory.jobs.list(state)  # pyright: ignore[reportArgumentType] - one that is none is refused there
     if json:
         print_json(listed)
         return
     rows = [[job.id, job.task, job.state, job.attempts, job.created_at, job.error or ""] for job in listed]
-    print_table(["id", "task", "state", "tries", "made", "error"], rows, whole=1)
+    print_table(["id", "task", "state", "attempts", "created", "error"], rows, whole=1)

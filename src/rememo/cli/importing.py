@@ -1,4 +1,4 @@
-"""`rememo import`: an export of Rememo's own, or what other systems wrote."""
+"""`rememo import`: import an export of Rememo, or data of other systems."""
 
 from pathlib import Path
 from typing import Annotated, Final
@@ -24,7 +24,7 @@ def add_to(cli: typer.Typer) -> None:
 
 def import_(
     file: FileArgument,
-    path: Annotated[Path, typer.Argument(help="What to read.")],
+    path: Annotated[Path, typer.Argument(help="The file to import.")],
     source: Annotated[
         str, typer.Option("--from", help=f"Where it comes from: {_OWN} (an export of ours), {', '.join(SOURCES)}.")
     ] = _OWN,
@@ -37,7 +37,7 @@ def import_(
     ] = True,
     json: JsonOption = False,
 ) -> None:
-    """Bring memories in: an export of Rememo, or what other systems wrote; repeating it is harmless."""
+    """Import an export of Rememo, or data of other systems; repeating it is harmless."""
     if source == _OWN:
         if user or room or agent or not learn:
             raise InvalidInput(
@@ -47,7 +47,7 @@ def import_(
         return
     if source not in SOURCES:
         raise InvalidInput(f"nothing can be imported from {source!r}; say --from {_OWN}, {', '.join(SOURCES)}")
-    # A file that a person brings in is no flood, however much it holds; its texts are examined all the same.
+    # An import is not a flood, however large; its texts are checked by the guard all the same.
     settings = Settings.load(worker=False, guard_flood=0)
     with open_memory(file, make=True, tenant=tenant, settings=settings) as memory:
         done = _import_with_progress(
@@ -94,7 +94,7 @@ def _print_report(done: ImportReport, file: str) -> None:
         errors.print(problem, markup=False, highlight=False, soft_wrap=True)
     if done.quarantined:
         console.print(
-            f"{done.quarantined:,} were held back; see: rememo quarantine list {without_password(file)}", markup=False
+            f"{done.quarantined:,} were quarantined; see: rememo quarantine list {without_password(file)}", markup=False
         )
     if done.jobs:
         console.print(

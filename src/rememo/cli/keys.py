@@ -1,4 +1,4 @@
-"""`rememo keys`: who may ask a server, for what."""
+"""`rememo keys`: the API keys of a server."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -16,7 +16,7 @@ Id = Annotated[str, typer.Argument(help="The key's id, as `rememo keys list` sho
 
 def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
-    group = typer.Typer(help="Who may ask a server, for what.", no_args_is_help=True)
+    group = typer.Typer(help="Manage the API keys of a server.", no_args_is_help=True)
     group.command()(add)
     group.command("list")(list_)
     group.command()(revoke)
@@ -26,18 +26,18 @@ def add_to(cli: typer.Typer) -> None:
 
 def add(
     file: FileArgument,
-    tenant: Annotated[str, typer.Option(help='The tenant it reaches, or "*" for all.')] = "default",
+    tenant: Annotated[str, typer.Option(help='The tenant it is for, or "*" for all.')] = "default",
     scope: Annotated[
         list[str] | None, typer.Option(help="A label it is bound to, such as user=ana; may be repeated.")
     ] = None,
-    rights: Annotated[str, typer.Option(help="What it may do: read, write, admin, with commas.")] = "read,write",
-    expires: Annotated[str | None, typer.Option(help="How long it lives, such as 90d.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Requests a second at the most.")] = None,
+    rights: Annotated[str, typer.Option(help="Its rights: read, write, admin, comma-separated.")] = "read,write",
+    expires: Annotated[str | None, typer.Option(help="When it expires, such as 90d from now.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Requests per second at most.")] = None,
     max_body: Annotated[int | None, typer.Option(help="The largest body, in bytes.")] = None,
-    name: Annotated[str, typer.Option(help="Whom or what it is for.")] = "",
+    name: Annotated[str, typer.Option(help="A name for it.")] = "",
     json: JsonOption = False,
 ) -> None:
-    """Make a key and print it: this once, and never again."""
+    """Create a key and print it; it cannot be shown again."""
     labels = _labels(scope or [])
     with open_memory(file, make=True) as memory:
         wanted = [right.strip() for right in rights.split(",") if right.strip()]
@@ -70,7 +70,7 @@ def rotate(
     grace: Annotated[str | None, typer.Option(help="How long the old secret still works, such as 1h.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Give a key a new secret and print it; the old one ends now, or after the grace."""
+    """Give a key a new secret and print it; the old one expires now, or after the grace period."""
     with open_memory(file) as memory:
         key, text = ApiKeys(memory).rotate(id, grace=grace)
     _print_key(key, text, json=json)
@@ -80,7 +80,7 @@ def _print_key(key: ApiKey, text: str, *, json: bool) -> None:
     if json:
         print_json({**asdict(key), "key": text})
         return
-    errors.print(f"key {key.id}; its text is shown this once:", markup=False)
+    errors.print(f"key {key.id}; its text is shown only once:", markup=False)
     console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 

@@ -1,4 +1,4 @@
-"""Commands that show what was learned: facts, what contradicts, who has to do with whom."""
+"""Commands on learned knowledge: facts, conflicts, revisions and the relationship graph."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -23,8 +23,8 @@ def add_to(cli: typer.Typer) -> None:
 
 def facts(
     file: FileArgument,
-    subject: Annotated[str | None, typer.Option(help="Of whom.")] = None,
-    valid_at: Annotated[str | None, typer.Option(help="What held at that moment, such as 2026-05-01.")] = None,
+    subject: Annotated[str | None, typer.Option(help="Only facts of this subject.")] = None,
+    valid_at: Annotated[str | None, typer.Option(help="Only facts valid at this time, such as 2026-05-01.")] = None,
     all: Annotated[bool, typer.Option("--all", help="Also what is superseded or retracted.")] = False,
     limit: Annotated[int, typer.Option(help="How many at the most.")] = 100,
     tenant: Tenant = "default",
@@ -33,7 +33,7 @@ def facts(
     agent: Label = None,
     json: JsonOption = False,
 ) -> None:
-    """Show what is known of whom: what holds now, or held at a moment."""
+    """List facts: the current ones, or those valid at a time."""
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
         known = view.facts.list(
@@ -42,7 +42,7 @@ def facts(
     if json:
         print_json(known)
         return
-    head = ["subject", "predicate", "object", "sure", "from", "to", "status"]
+    head = ["subject", "predicate", "object", "confidence", "from", "to", "status"]
     rows = [
         [fact.subject, fact.predicate, fact.object, f"{fact.confidence:.2f}", fact.valid_from or "", fact.valid_to or "",
          fact.status] for fact in known
@@ -58,7 +58,7 @@ def conflicts(
     agent: Label = None,
     json: JsonOption = False,
 ) -> None:
-    """Show facts that contradict each other and wait to be settled, and revisions that are unsure."""
+    """List open conflicts between facts, and uncertain revisions."""
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
         open_conflicts = view.facts.conflicts()
@@ -71,7 +71,7 @@ def conflicts(
         for conflict in open_conflicts
         for fact in conflict.facts
     ]
-    print_table(["subject", "predicate", "object", "sure", "from", "id"], rows)
+    print_table(["subject", "predicate", "object", "confidence", "from", "id"], rows)
     if unsure:
         _print_revisions(unsure)
 
@@ -79,12 +79,12 @@ def conflicts(
 def revisions(
     file: FileArgument,
     confirm: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="ID BY", help="Say that the record BY did replace what ID says.")
+        tuple[str, str] | None, typer.Option(metavar="ID BY", help="Confirm that the record BY replaced the record ID.")
     ] = None,
     reject: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="ID BY", help="Say that it did not, and ID holds.")
+        tuple[str, str] | None, typer.Option(metavar="ID BY", help="Reject that BY replaced ID: ID is still current.")
     ] = None,
-    unsure: Annotated[bool, typer.Option("--unsure", help="Only those that do not count by themselves.")] = False,
+    unsure: Annotated[bool, typer.Option("--unsure", help="Only uncertain ones, which need a decision.")] = False,
     limit: Annotated[int, typer.Option(help="How many at the most.")] = 100,
     tenant: Tenant = "default",
     user: Label = None,
@@ -92,7 +92,7 @@ def revisions(
     agent: Label = None,
     json: JsonOption = False,
 ) -> None:
-    """Show which earlier statements later ones are held to have replaced, or decide on one."""
+    """List which earlier statements were replaced by later ones, or decide on one."""
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
         if confirm is not None or reject is not None:
@@ -119,7 +119,7 @@ def _print_revisions(revisions: Sequence[Revised]) -> None:
         ]
         for revision in revisions
     ]
-    print_table(["earlier", "later", "reason", "sure", "decision", "id", "by"], rows)
+    print_table(["earlier", "later", "reason", "confidence", "decision", "id", "by"], rows)
 
 
 def graph(
@@ -132,7 +132,7 @@ def graph(
     agent: Label = None,
     json: JsonOption = False,
 ) -> None:
-    """Show who has to do with whom around an entity."""
+    """Show the relationships around an entity."""
     with open_memory(file, tenant=tenant) as memory:
         neighbourhood = memory.scope(user=user, room=room, agent=agent).relationships.graph(entity, depth)
     if json:

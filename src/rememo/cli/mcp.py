@@ -1,6 +1,6 @@
-"""`rememo mcp`: a memory for the assistant at the other end of a pipe.
+"""`rememo mcp`: an MCP server over stdio.
 
-This starts before the rest of Rememo is imported: clients wait for it.
+It starts before the rest of Rememo is imported, because clients wait for the handshake.
 """
 
 import logging
@@ -25,7 +25,7 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def run_alone() -> None:
-    """Run this command without loading the others."""
+    """Run this command without importing the others."""
     cli = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     cli.command()(mcp)
     try:
@@ -65,7 +65,7 @@ def mcp(
     from rememo.serve.mcp.stdio import BackgroundMemory, serve_stdio  # noqa: PLC0415 - see above
 
     labels = {"user": user, "room": room, "agent": agent}
-    Scope().narrow(tenant=tenant, **labels)  # what cannot be meant is told at once
+    Scope().narrow(tenant=tenant, **labels)  # invalid labels are reported at once
 
     def opened() -> "Memory":
         if remote:
@@ -73,8 +73,8 @@ def mcp(
 
             return cast(
                 "Memory", Client(where, key or os.environ.get("REMEMO_KEY"), tenant=tenant).scope(**labels)
-            )  # its surface is the same
-        # Clients start this without a shell, so nobody else does it.
+            )  # it has the same methods
+        # Clients start this without a shell, so `~` is not expanded yet.
         path = str(Path(where).expanduser()) if where.startswith("~") else where
         return open_memory(path, make=True, tenant=tenant).scope(**labels)
 
@@ -88,6 +88,6 @@ def mcp(
             graph=compat == "graph",
         )
     except KeyboardInterrupt:
-        pass  # that is how it is ended at a terminal
+        pass  # the usual way to stop it at a terminal
     finally:
         opening.close()

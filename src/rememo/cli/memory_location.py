@@ -1,4 +1,4 @@
-"""How commands open a memory: where it is, and with the master key of the environment, where there is one."""
+"""How commands open a memory: its location, and the master key from the environment."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def load_keyring() -> "Keyring | None":
 
 
 def resolve_location(file: str) -> str:
-    """Return where a memory is; `-` stands for `REMEMO_URL`, so that a password need not be seen in a list of processes."""
+    """Return the location of a memory; `-` stands for `REMEMO_URL`, so that a password is not visible in process lists."""
     if file != FROM_ENVIRONMENT:
         return file
     if url := os.environ.get(_URL):
@@ -33,30 +33,30 @@ def resolve_location(file: str) -> str:
 
 
 def default_location() -> str:
-    """Return where a memory is when a command is not told."""
+    """Return the default location of a memory."""
     return os.environ.get(_URL) or "rememo.db"
 
 
 def without_password(file: str) -> str:
-    """Return it as it may be printed: without a password."""
+    """Return a location for printing, without its password."""
     return _PASSWORD.sub(lambda match: f"{match[1] or match[2]}{'@' if match[1] else '***'}", resolve_location(file))
 
 
 def existing_location(file: str) -> str:
-    """Return where a memory is; a file that is not there raises `NotFound`."""
+    """Return the location of a memory; raises `NotFound` for a missing file."""
     from rememo.engine.opening import file_of  # noqa: PLC0415 - the same
     from rememo.store.sqlite.database import MEMORY  # noqa: PLC0415 - the same
 
     where = resolve_location(file)
     path = file_of(where)
-    # A name that was mistyped must not look like a memory that holds nothing.
+    # A mistyped name must not look like an empty memory.
     if path and path != MEMORY and not Path(path).exists():
         raise NotFound(f"there is no file {path}; check its name, or make it with `rememo add`")
     return where
 
 
 def open_memory(file: str, *, make: bool = False, **arguments: Any) -> "Memory":
-    """Open a file, or what the environment names; one that is not there is made only where `make` says so."""
+    """Open a memory; a missing file is created only with `make`."""
     from rememo.memory import Memory  # noqa: PLC0415 - the same
 
     return Memory(resolve_location(file) if make else existing_location(file), encryption=load_keyring(), **arguments)

@@ -1,4 +1,4 @@
-"""`rememo migrate` and `rememo index`: a store brought up to date, and what a server can do beside it."""
+"""`rememo migrate` and `rememo index`: schema migrations, and vector indexes of PostgreSQL."""
 
 from typing import Annotated
 
@@ -14,13 +14,11 @@ from rememo.store.protocol.maintenance import IndexBuilding
 
 DryRun = Annotated[bool, typer.Option("--plan", help="Only show what would be done, with its SQL.")]
 Contract = Annotated[
-    bool, typer.Option("--contract", help="Take away what only older releases need: none of them may run any more.")
+    bool, typer.Option("--contract", help="Remove what only older releases need; none of them may run any more.")
 ]
-Security = Annotated[
-    bool, typer.Option("--row-level-security", help="Let the server itself keep tenants apart, by policies.")
-]
-Grant = Annotated[str | None, typer.Option(help="Let this role read and write the tables.")]
-Citus = Annotated[bool, typer.Option("--citus", help="Spread the tables over a Citus cluster by tenant.")]
+Security = Annotated[bool, typer.Option("--row-level-security", help="Isolate tenants by row-level security policies.")]
+Grant = Annotated[str | None, typer.Option(help="Grant this role access to the tables.")]
+Citus = Annotated[bool, typer.Option("--citus", help="Distribute the tables over a Citus cluster by tenant.")]
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -38,7 +36,7 @@ def migrate(
     citus: Citus = False,
     json: JsonOption = False,
 ) -> None:
-    """Bring a file or a server up to date, while others use it."""
+    """Migrate a store to the present schema, while others use it."""
     wishes = MigrationOptions(contract=contract, row_level_security=row_level_security, grant=grant, citus=citus)
     migration_plan = migrate_store(existing_location(file), wishes, dry=plan)
     if json:
@@ -67,7 +65,7 @@ def migrate(
 
 
 def index(file: FileArgument, json: JsonOption = False) -> None:
-    """Build, on a PostgreSQL server, the indexes by which scopes of very many records are searched; nobody waits for it."""
+    """Build the vector indexes of very large scopes on a PostgreSQL server, without blocking writes."""
     with open_memory(file, embedder=None, settings=Settings.load(worker=False)) as memory:
         store = memory._engine.store  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         if not isinstance(store, IndexBuilding):

@@ -23,13 +23,13 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e
 
 
 class Terminal(Console):
-    """A console that shows what was remembered as it stands: none of it steers the terminal, and ":100:" stays so."""
+    """A console that prints text literally: control characters are escaped, and ":100:" is no emoji."""
 
     def __init__(self, *, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, emoji=False)
 
     def render_str(self, text: str, *arguments: Any, **options: Any) -> Text:
-        """Return a text as it is shown."""
+        """Return a text with control characters escaped."""
         return super().render_str(escape_control(text), *arguments, **options)
 
 
@@ -43,7 +43,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 
 
 def parse_time(text: str | None, name: str) -> datetime | None:
-    """Return the moment that an option names; one without a zone is UTC, as the tables show it."""
+    """Parse the time of an option; UTC without a zone."""
     try:
         read = None if text is None else datetime.fromisoformat(text)
     except ValueError:
@@ -52,14 +52,14 @@ def parse_time(text: str | None, name: str) -> datetime | None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON, whatever of Rememo's types it is made of."""
-    # Not by rich, which would change it; and where the output cannot hold every letter, JSON can still name it.
+    """Print a value of Rememo's types as JSON."""
+    # Not by rich, which would reformat it; characters that the output's encoding lacks are escaped.
     plain = not (sys.stdout.encoding or "").lower().startswith("utf")
     print(json.dumps(value, default=_to_plain, ensure_ascii=plain, indent=1), flush=True)
 
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, whole: int = 0) -> None:
-    """Print rows under a head; nothing in them is taken for markup or left out. The first `whole` columns are never broken."""
+    """Print a table without interpreting markup or truncating cells. The first `whole` columns are never wrapped."""
     columns = [Column(name, no_wrap=place < whole, overflow="fold") for place, name in enumerate(head)]
     table = Table(*columns, header_style="bold")
     for row in rows:
@@ -68,7 +68,7 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, whole:
 
 
 def escape_control(text: str) -> str:
-    """Return a text with what moves a terminal's cursor, sets its title or turns text around written out."""
+    """Escape control characters and direction overrides in a text."""
     return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 

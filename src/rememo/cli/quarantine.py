@@ -1,4 +1,4 @@
-"""`rememo quarantine`: look at what was held back, release or delete it."""
+"""`rememo quarantine`: list, release and delete quarantined records."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ Id = Annotated[str, typer.Argument(help="The record's id.")]
 
 def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
-    group = typer.Typer(help="Look at what was held back, release or delete it.", no_args_is_help=True)
+    group = typer.Typer(help="List, release and delete quarantined records.", no_args_is_help=True)
     group.command("list")(list_)
     group.command()(release)
     group.command()(delete)
@@ -41,17 +41,17 @@ def list_(
 def release(
     file: FileArgument,
     id: Id,
-    by: Annotated[str, typer.Option(help="Who decides so.")],
+    by: Annotated[str, typer.Option(help="Who releases it.")],
     tenant: Tenant = "default",
 ) -> None:
-    """Let a record go: it is found and learned from again."""
+    """Release a record: search finds it, and facts are learned from it."""
     with open_memory(file, tenant=tenant) as memory:
         memory.quarantine.release(id, by=by)
     console.print(f"{id} is released", markup=False)
 
 
 def delete(file: FileArgument, id: Id, tenant: Tenant = "default") -> None:
-    """End a record in quarantine."""
+    """Delete a quarantined record."""
     with open_memory(file, tenant=tenant) as memory:
         memory.quarantine.delete(id)
     console.print(f"{id} is deleted", markup=False)

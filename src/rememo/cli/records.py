@@ -1,4 +1,4 @@
-"""Commands that remember and find."""
+"""Commands on records: add, search, ask, show and history."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from rememo.cli.memory_location import open_memory
 from rememo.cli.output import FileArgument, JsonOption, console, errors, escape_control, print_json, print_table
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
-Label = Annotated[str | None, typer.Option(help="Only within this label.")]
+Label = Annotated[str | None, typer.Option(help="Only records with this label.")]
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -44,10 +44,10 @@ def search(
     user: Label = None,
     room: Label = None,
     agent: Label = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why each was found.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain the score of each hit.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Find what answers a question, best first."""
+    """Search for a question, best hits first."""
     with open_memory(file, tenant=tenant) as memory:
         hits = memory.scope(user=user, room=room, agent=agent).search(query, limit=limit, explain=explain)
     if json:
@@ -69,12 +69,10 @@ def ask(
     user: Label = None,
     room: Label = None,
     agent: Label = None,
-    words: Annotated[
-        bool, typer.Option("--words", help="Answer in the words of the records, without a model.")
-    ] = False,
+    words: Annotated[bool, typer.Option("--words", help="Answer with the text of records, without a model.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Answer a question from memory and name the records; exit code 1 when it is not in memory."""
+    """Answer a question from memory and cite the records; exit code 1 when memory has no answer."""
     with open_memory(file, tenant=tenant) as memory:
         answer = memory.scope(user=user, room=room, agent=agent).ask(question, model=not words)
     if json:

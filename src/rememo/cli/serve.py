@@ -17,7 +17,7 @@ from rememo.observe.traces import trace
 
 LogFormat = Literal["text", "json"]
 _SWITCH_SECONDS = 0.001
-"""For how long a thread has the interpreter while others wait for it."""
+"""The interpreter's thread switch interval."""
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -30,23 +30,25 @@ def serve(
         str | None,
         typer.Argument(help="The memory's file, made if it is not there; else what REMEMO_URL says, else rememo.db."),
     ] = None,
-    host: Annotated[str, typer.Option(help="Where to listen; beyond this machine only with keys.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; other than loopback only with keys.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="The port; 0 takes any that is free.")] = 8765,
     origin: Annotated[
-        list[str] | None, typer.Option(help="A web page's origin that may ask from a browser; may be repeated.")
+        list[str] | None, typer.Option(help="An allowed origin of browser requests (CORS); may be repeated.")
     ] = None,
-    rate: Annotated[float | None, typer.Option(help="Requests a second under one key at the most.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Requests per second of one key at most.")] = None,
     max_body: Annotated[int, typer.Option(help="The largest body, in bytes.")] = 16 * 2**20,
-    max_import: Annotated[int, typer.Option(help="The largest export to bring in, in bytes.")] = 4 * 2**30,
-    threads: Annotated[int, typer.Option(help="Calls that run at once.")] = 4,
-    queue: Annotated[int, typer.Option(help="Calls that wait; one more is told to come back.")] = 128,
-    streams: Annotated[int, typer.Option(help="Followers of changes at once.")] = 100,
+    max_import: Annotated[int, typer.Option(help="The largest import, in bytes.")] = 4 * 2**30,
+    threads: Annotated[int, typer.Option(help="Calls that run concurrently.")] = 4,
+    queue: Annotated[int, typer.Option(help="Calls that wait for a thread; further ones get 503.")] = 128,
+    streams: Annotated[int, typer.Option(help="Concurrent change streams.")] = 100,
     root_path: Annotated[
-        str, typer.Option(help="The path below which a proxy shows the server, such as /memory.")
+        str, typer.Option(help="The path prefix under which a proxy publishes the server, such as /memory.")
     ] = "",
     maintain: Annotated[
         str,
-        typer.Option(help='How often to run the retention policies, such as "15m" or "1h"; "never" leaves it to you.'),
+        typer.Option(help='How often to run the retention policies, such as "15m" or "1h"; "never" turns it off.'),
     ] = "1h",
     postgres: Annotated[
         Literal["embedded"] | None,
@@ -57,7 +59,7 @@ def serve(
         bool, typer.Option("--traces", help="Make OpenTelemetry spans; run it under opentelemetry-instrument.")
     ] = False,
 ) -> None:
-    """Serve a memory over HTTP until interrupted; requests under way are ended first."""
+    """Serve a memory over HTTP until interrupted; requests in progress are finished first."""
     for package in ("fastapi", "jinja2", "prometheus_client", "uvicorn"):
         if find_spec(package) is None:
             raise MissingExtra(f'serving needs {package}: pip install "rememo[server]"')
@@ -113,7 +115,7 @@ def serve(
                     f" `rememo keys add {named}` makes the first, and from then on every request needs one",
                     soft_wrap=True, markup=False,
                 )  # fmt: skip
-            # The server sends a signal that stopped it to whoever handled it before: there is no more to be done then.
+            # The server re-raises the signal that stopped it to the previous handler: nothing is left to do then.
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, lambda _signal, _frame: None)
             Server(app).run(sockets=[listening])

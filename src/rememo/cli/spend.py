@@ -1,4 +1,4 @@
-"""`rememo spend`: what language models cost."""
+"""`rememo spend`: the usage and cost of language models."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -21,11 +21,11 @@ def spend(
     tenant: Tenant = "default",
     days: Annotated[int, typer.Option(help="How many days back, today included.")] = 30,
     backlog: Annotated[
-        bool, typer.Option("--backlog", help="Also what the messages that wait would cost; nobody is asked.")
+        bool, typer.Option("--backlog", help="Also estimate the cost of pending messages, without calling a model.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show what was spent on language models, by day and purpose, and what is left of today."""
+    """Show the usage of language models by day and purpose, and today's remaining budget."""
     with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
         spending = memory.spending(days=days, backlog=backlog)
     if json:

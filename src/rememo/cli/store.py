@@ -1,4 +1,4 @@
-"""Commands that take away, bring back, check and mend."""
+"""Commands on a whole store: export, backup, restore, erase, verify, repair, re-embed, statistics, maintenance, keys."""
 
 import os
 import shutil
@@ -47,23 +47,23 @@ def export(
     file: FileArgument,
     target: Target,
     tenant: Tenant = "default",
-    plain: Annotated[bool, typer.Option("--plain", help="Readable by anybody, though the file is encrypted.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="Export plaintext from an encrypted store.")] = False,
 ) -> None:
-    """Write everything of a tenant to a JSON Lines file; that of an encrypted one is sealed."""
+    """Write everything of a tenant to a JSON Lines file; the export of an encrypted store is encrypted."""
     with open_memory(file, tenant=tenant) as memory, console.status("exporting"):
         done = memory.export(target, plain=plain)
     console.print(f"{done.versions:,} versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs")
 
 
 def backup(file: FileArgument, target: Target) -> None:
-    """Copy the whole file, all tenants, while others go on writing."""
+    """Copy the whole file, all tenants, while others write."""
     with open_memory(file) as memory, console.status("copying"):
         memory.backup(target)
     console.print(f"{target} holds the whole of {without_password(file)}", markup=False)
 
 
 def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: Target) -> None:
-    """Make a memory of a backup: it is checked first, and is not changed; the new file must not be there yet."""
+    """Restore a backup into a new file, after checking it; the backup is not changed."""
     source = _local_file(backup, "restore")
     if target.exists():
         raise AlreadyExists(f"{target} is there already; restore into a new file")
@@ -73,7 +73,7 @@ def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: 
             f"{source} is a memory in use, no backup: {log.name} holds what is not in it; `rememo backup` it"
         )
     try:
-        # A folder of its own: nobody's file is in the way, and another who restores the same is not either.
+        # A folder of its own: no conflict with existing files or concurrent restores.
         with TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as folder:
             part = Path(folder) / target.name
             with console.status("copying"):
@@ -113,7 +113,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Remove a user, room, agent, records or a whole tenant for good, and prove it; exit code 1 when something is left."""
+    """Erase a user, room, agent, records or a whole tenant for good, and verify it; exit code 1 when something is left."""
     if everything and tenant is None:
         raise InvalidInput(
             "--everything erases a whole tenant, so name it: add --tenant NAME (a memory that never named one has the"
@@ -128,7 +128,7 @@ def erase(
             counts_text = (
                 ", ".join(f"{count:,} {name}" for name, count in run(dry_run=True).counts.items()) or "nothing"
             )
-            # Where the answer is to be read by a program, what is asked must not stand in it.
+            # With --json the prompt goes to standard error.
             if not typer.confirm(
                 f"Erase {target_text} from {without_password(file)} ({counts_text})? Nothing brings it back.", err=json
             ):
@@ -153,7 +153,7 @@ def erase(
 
 
 def verify(file: FileArgument, json: JsonOption = False) -> None:
-    """Check that the file is sound; exit code 1 when it is not."""
+    """Verify the integrity of the store; exit code 1 when it is damaged."""
     with open_memory(file) as memory, console.status("checking"):
         check = memory.verify()
     if json:
@@ -179,7 +179,7 @@ def verify(file: FileArgument, json: JsonOption = False) -> None:
 
 
 def _local_file(address: str, verb: str) -> Path:
-    """Return the file that an address names; one that is not there, or a server, is refused without its password."""
+    """Return the file of a location; raises for servers and missing files, without showing a password."""
     path = file_of(resolve_location(address))
     if path is None:
         raise InvalidInput(f"{without_password(address)} is no file: a server's own tools {verb} what it holds")
@@ -189,7 +189,7 @@ def _local_file(address: str, verb: str) -> Path:
 
 
 def repair(file: FileArgument, target: Target) -> None:
-    """Save what can be read of a damaged file into a new one; the damaged one is not touched."""
+    """Recover what is readable of a damaged file into a new one; the damaged one is not changed."""
     with console.status("reading what can be read"):
         report = repair_file(str(_local_file(file, "repair")), str(target), encryption=load_keyring())
     print_table(["what", "saved"], [[name, f"{count:,}"] for name, count in report.recovered.items()])
@@ -207,7 +207,7 @@ def reembed(
         int | None, typer.Option(help="The length of its vectors, for openai: models; else it is asked.")
     ] = None,
 ) -> None:
-    """Change the embedding model: built beside the old one, swapped in when complete, resumable."""
+    """Change the embedding model: new vectors are built beside the old ones and swapped in when complete; resumable."""
     embedder = embedder_by_name(model, url=url, dimension=dimension)
     with open_memory(file, embedder=None) as memory, Progress(console=console) as progress:
         task = progress.add_task(f"embedding by {embedder.name}", total=None)
@@ -218,7 +218,7 @@ def reembed(
 
 
 def stats(file: FileArgument, tenant: Tenant = "default", json: JsonOption = False) -> None:
-    """Count what a tenant holds, and weigh the file."""
+    """Show record counts of a tenant, and the size of the file."""
     with open_memory(file, tenant=tenant) as memory:
         counts = memory.stats()
     if json:
@@ -234,7 +234,7 @@ def maintain(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """Reclaim what has expired, and run the tenant's retention policies; exit code 1 when one was refused or failed."""
+    """Reclaim expired records, and run the tenant's retention policies; exit code 1 when one was refused or failed."""
     with open_memory(file, tenant=tenant) as memory:
         report = memory.maintain(dry_run=dry_run)
     if json:
@@ -297,7 +297,7 @@ def rotate_keys(
 def drop_key(
     file: FileArgument, tenant: Annotated[str, typer.Option(help="The tenant to make unreadable for ever.")]
 ) -> None:
-    """Make everything of a tenant unreadable for ever."""
+    """Delete a tenant's key, which makes its data unreadable for ever."""
     with open_memory(file, tenant=tenant) as memory:
         dropped = memory.drop_key(tenant=tenant)
     console.print(f"{tenant} {'is unreadable now' if dropped else 'had no key'}", markup=False)

@@ -1,4 +1,4 @@
-"""`rememo worker`: learning in a process of its own."""
+"""`rememo worker`: run background jobs in a process of its own."""
 
 import signal
 import threading
@@ -12,10 +12,8 @@ from rememo.errors import ReadOnlyStore
 from rememo.jobs.heartbeat import LEASE_SECONDS
 from rememo.jobs.worker import Worker
 
-Lease = Annotated[
-    float, typer.Option(min=0.1, help="After how many seconds the jobs of a worker that died are taken over.")
-]
-Once = Annotated[bool, typer.Option("--once", help="Do what is due, then leave.")]
+Lease = Annotated[float, typer.Option(min=0.1, help="Seconds after which the jobs of a dead worker are taken over.")]
+Once = Annotated[bool, typer.Option("--once", help="Run the due jobs, then exit.")]
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -24,11 +22,11 @@ def add_to(cli: typer.Typer) -> None:
 
 
 def worker(file: FileArgument, once: Once = False, lease: Lease = LEASE_SECONDS) -> None:
-    """Do the jobs of a file or a server, of all tenants, until interrupted; any number may do so side by side."""
+    """Run the jobs of all tenants of a store until interrupted; any number of workers can run side by side."""
     with open_memory(file, make=True) as memory:
         engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         if engine.is_read_only():
-            raise ReadOnlyStore(f"{without_password(file)} can only be read: jobs are done where it can be written")
+            raise ReadOnlyStore(f"{without_password(file)} is read-only: run the worker where it can be written")
         working = Worker(engine, lease=lease)
         if once:
             console.print(f"{working.run_until_idle(timeout=3_600):,} jobs done")

@@ -1,4 +1,4 @@
-"""Client: a memory that is served elsewhere, with the surface of `Memory`."""
+"""Client: a memory on a server, with the methods of `Memory`."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,7 +42,7 @@ class Client(RemoteMemory):
     def __init__(
         self, url: str, key: str | None = None, *, tenant: str = DEFAULT_TENANT, timeout: float = 30.0
     ) -> None:
-        """Speak to the server at an address, with a key; `timeout` is how many seconds an answer may take."""
+        """Connect to a server with a key; `timeout` is the seconds to wait for a response."""
         scope = Scope().narrow(tenant=tenant)
         super().__init__(Transport(http=open_http_client(url, key, timeout), scope=scope))
 
@@ -76,13 +76,13 @@ class Client(RemoteMemory):
     def live(self, *, after: datetime | str | None = None) -> Generator[ChangeEvent]:
         """Give each change in this scope as it is committed, from now on or after a cursor or moment, until it is closed.
 
-        A line that breaks is taken up again where it was, without a loss. The key's end raises `Unauthorised`.
+        Reconnects without a loss. Raises `Unauthorised` when the key is revoked or expires.
         """
         return stream_changes(self._transport, after)
 
     @property
     def kv(self) -> ClientKeyValues:
-        """Key-value state of exactly this scope, with an end."""
+        """Key-value state of exactly this scope, with expiry."""
         return ClientKeyValues(self._transport)
 
     @property
@@ -132,9 +132,10 @@ class Client(RemoteMemory):
 
     @contextmanager
     def batch(self, *, key: str | None = None) -> Generator["ClientBatch"]:
-        """Gather writes and make them as one transaction when the block ends; an exception inside drops them all.
+        """Collect writes and execute them as one transaction when the block ends; an exception inside drops them all.
 
-        Reads inside see what is stored, not what waits. Receipts inside are `pending`; the batch's `receipt` has it all.
+        Reads inside see the stored state, not the pending writes. Receipts inside are `pending`; the batch's `receipt`
+        covers them all.
         """
         view = remote_view(self._transport)
         view.need_present()
@@ -144,7 +145,7 @@ class Client(RemoteMemory):
         try:
             yield inside
         finally:
-            # Whatever is written through it later goes straight to the server.
+            # Later writes through it go straight to the server.
             gathering.open = False
         alone = replace(self._transport, pool=None)
         inside.receipt = alone.ask("batch", {"operations": gathering.steps, "key": key})
@@ -161,7 +162,7 @@ class Client(RemoteMemory):
         return files.import_(self._transport, path)
 
     def close(self) -> None:
-        """Let go of the connections, for every view of them; closing twice is harmless."""
+        """Close the connections, for every view of them; closing twice is harmless."""
         self._transport.http.close()
 
     def __enter__(self) -> Self:
@@ -176,10 +177,10 @@ class Client(RemoteMemory):
 
 
 class ClientBatch(Client):
-    """A view whose writes wait to be made as one; what `Client.batch()` lends."""
+    """A view whose writes are collected; lent by `Client.batch()`."""
 
     receipt: Receipt | None = None
-    """What the batch did, once its block has ended."""
+    """The receipt of the batch, once its block has ended."""
 
 
 def _make_client(kind: type[C], transport: Transport) -> C:

@@ -1,4 +1,4 @@
-"""Following a memory over HTTP: events are read as they come, and a line that breaks is taken up again."""
+"""Change stream over HTTP: server-sent events, with reconnects."""
 
 import json
 import time
@@ -17,10 +17,10 @@ _LONGEST_WAIT: Final = 15.0
 
 
 def stream_changes(transport: Transport, after: datetime | str | None) -> Generator[ChangeEvent]:
-    """Give changes from now on, or after a cursor or moment; the first line that cannot be had raises `Unavailable`."""
+    """Yield changes from now on, or after a cursor or time; raises `Unavailable` when the first connection fails."""
     parse_cursor(after)
     begin = after.isoformat() if isinstance(after, datetime) else after
-    # Before the first change is asked for: from now on means from this call on.
+    # Connect before the first change is requested: from now on means from this call on.
     lines = _open_stream(transport, begin)
     cursor, _, _ = next(lines)
     return _changes(transport, lines, cursor)
@@ -52,7 +52,7 @@ def _open_stream(transport: Transport, after: str | None) -> Generator[tuple[str
 
 
 def parse_events(lines: Iterable[str]) -> Generator[tuple[str, str, str]]:
-    """Give the events in lines: id, name and data; comments and other fields are passed over."""
+    """Parse server-sent events into id, name and data; comments and other fields are ignored."""
     event: dict[str, str] = {}
     for line in lines:
         if line and not line.startswith(":"):

@@ -1,4 +1,4 @@
-"""Files of the client: what is taken away from a server, and what is brought to it."""
+"""Files of the client: downloads of exports, and uploads of imports."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def export(transport: Transport, path: str | Path, *, plain: bool) -> Transferre
 
 
 def import_(transport: Transport, path: str | Path) -> Transferred:
-    """Bring a file to a server."""
+    """Upload an export to a server."""
     source = Path(path)
     try:
         with source.open("rb") as file:
@@ -41,7 +41,7 @@ def import_(transport: Transport, path: str | Path) -> Transferred:
 def download(
     transport: Transport, address: str, path: str | Path, what: str, query: list[tuple[str, str]] | None = None
 ) -> Path:
-    """Write what a server streams to a new file; half of one is never left."""
+    """Write a streamed response to a new file; an incomplete one is removed."""
     target = Path(path)
     if target.exists():
         raise AlreadyExists(f"{target} is there already; choose another file for {what}")

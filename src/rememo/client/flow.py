@@ -1,4 +1,4 @@
-"""Flows over HTTP: what a flow is stands here and goes with every request; the states are at the server."""
+"""Flows over HTTP: the client declares the flow with every request; the server keeps the states."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ class ClientFlow(Flow):
         transitions: Mapping[str, Iterable[str]] | None = None,
         models: Mapping[str, Any] | None = None,
     ) -> None:
-        """Say what the flow is."""
+        """Declare the flow."""
         view = remote_view(transport)
         view.need_present()
         super().__init__(view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
@@ -53,37 +53,37 @@ class ClientFlow(Flow):
         data: Mapping[str, Any] | None = None,
         restart: bool = False,
     ) -> FlowState:
-        """Begin at the first step, or at the one given.
+        """Start at the first step, or at the one given.
 
-        One that is running or paused already raises `AlreadyExists`; with `restart` it is replaced.
+        Raises `AlreadyExists` when one is running or paused, unless `restart` replaces it.
         """
         changes = self._merge({}, self._changes(data))
         given = {"steps": list(self.steps), "step": step, "data": changes, "restart": restart, **self._lasting}
         return self._ask("start", user, given)
 
     def get(self, user: str | None = None) -> FlowState | None:
-        """Return where a user is, or None when there is nothing: not started, cleared or expired."""
+        """Return a user's state; None when it was not started, cleared or expired."""
         return self._ask("get", user)
 
     def pause(self, user: str | None = None) -> FlowState:
-        """Let it rest with its data; one that rests already stays as it is."""
+        """Pause it and keep its data; a paused one stays as it is."""
         return self._ask("pause", user, self._lasting)
 
     def resume(self, user: str | None = None) -> FlowState:
-        """Go on where it was; one that is running stays as it is, one that has expired raises `NotFound`."""
+        """Resume it; a running one stays as it is; raises `NotFound` when it has expired."""
         return self._ask("resume", user, self._lasting)
 
     def clear(self, user: str | None = None) -> bool:
-        """End it and forget its data; False when there was none."""
+        """Delete the state and its data; False when there was none."""
         return self._ask("clear", user)
 
     def progress(self, user: str | None = None) -> tuple[int, int]:
-        """Return how far a user is: the number of the step, from 1, and how many there are."""
+        """Return a user's progress: the number of the step, from 1, and the number of steps."""
         position = self._ask("progress", user, {"steps": list(self.steps)})
         return position.step, position.of
 
     def active(self, *, paused: bool = False) -> list[FlowState]:
-        """Return every state that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
+        """Return the active states, by user; with `paused` the paused ones too. Renews no TTL."""
         return self._transport.call("flow.active", {"name": self.name, "paused": paused})
 
     def advance(
@@ -118,6 +118,6 @@ class ClientFlow(Flow):
         raise VersionConflict(f"{self._what} changed {_MOST_TRIES} times meanwhile; try again later")
 
     def _ask(self, verb: str, user: str | None, given: Mapping[str, Any] | None = None) -> Any:
-        """Ask about one user's state: it is the user of the scope."""
+        """Call an operation on one user's state: the user of the scope."""
         transport = replace(self._transport, scope=self._transport.scope.narrow(user=self._user(user)))
         return transport.call(f"flow.{verb}", {"name": self.name, **(given or {})})

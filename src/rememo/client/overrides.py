@@ -1,4 +1,4 @@
-"""What a client makes of several requests: changing a value by a function, and defaults that are no JSON."""
+"""Methods of a client that need several requests: updates by a function, and defaults that are not JSON."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,7 +14,7 @@ _MOST_TRIES: Final = 1_000
 
 
 class ClientKeyValues(RemoteKeyValues):
-    """Key-value state of exactly this scope, with an end."""
+    """Key-value state of exactly this scope, with expiry."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none or it has expired."""
@@ -39,7 +39,7 @@ class ClientKeyValues(RemoteKeyValues):
         """
         check_function(change, "change")
         for _ in range(_MOST_TRIES):
-            # The version first: a value that came in between is then not taken for the one of that version.
+            # The version first: a value written in between is then not taken for the one of that version.
             version = self.version(key)
             value = change(super().get(key) if version else default)
             try:

@@ -1,4 +1,4 @@
-"""Gathering: the writes of a batch wait here, and are made by one request when its block ends."""
+"""Pending batches: the writes of a batch are collected, and sent by one request when its block ends."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class PendingBatch:
-    """Writes in the order they were asked for."""
+    """The collected writes, in the order of their calls."""
 
     open: bool = True
     steps: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    """As the server takes them."""
+    """The operations as the server takes them."""
     created_ids: set[str] = field(default_factory=set[str])
-    """The ids of records that the batch makes."""
+    """The ids of records that the batch creates."""
 
     def add(self, transport: "Transport", call: str, given: Mapping[str, Any]) -> Receipt | bool | None:
-        """Let a write wait; None for a call that only reads and does not wait. What can do neither is refused."""
+        """Add a write; None for a call that only reads. Raises `InvalidInput` for calls that cannot be batched."""
         known = operation_specs()[call]
         if call not in BATCHED:
             if known.operation.right == "read":
@@ -48,7 +48,7 @@ class PendingBatch:
         return Receipt(ids=tuple(id for id in ids if id is not None), status="pending")
 
     def _assign_ids(self, call: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Name what the batch makes now, so that later writes in it can speak of it."""
+        """Assign ids to new records, so that later writes of the batch can refer to them."""
         arguments = dict(given)
         if call == "add_many" and not isinstance(given["items"], str | Mapping):
             listed: list[Any] = list(given["items"])
@@ -59,7 +59,7 @@ class PendingBatch:
         return arguments
 
     def _note_version(self, transport: "Transport", arguments: dict[str, Any]) -> None:
-        """Let a change be of the version that is there now: one that somebody makes before the end is not overwritten."""
+        """Set the expected version to the present one, so that a concurrent change is not overwritten."""
         if "expected_version" in arguments:
             return
         try:

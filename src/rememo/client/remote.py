@@ -2548,7 +2548,7 @@ class RemoteMemory:
 
     @property
     def kv(self) -> RemoteKeyValues:
-        """Key-value state of exactly this scope, with an end."""
+        """Key-value state of exactly this scope, with expiry."""
         return RemoteKeyValues(self._transport)
 
     @property

@@ -1,7 +1,7 @@
-"""What is sent: arguments as JSON, in the places where an operation takes them.
+"""Encoding of requests: arguments as JSON, placed where an operation takes them.
 
-What a wire cannot carry, or carries as something else, is refused here in the words of the memory: a number that is none
-in JSON, a mapping with keys that are not text, a number where an address has only text.
+Values that JSON or a query cannot carry unchanged are refused with the memory's own error texts: NaN, mappings with keys
+that are not text, numbers where a query has only text.
 """
 
 import json
@@ -37,7 +37,7 @@ _VECTOR_PARAMETERS: Final = ("embedding", "vector")
 
 
 def adapt_arguments(call: str, given: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
-    """Return the arguments of a call as its operation takes them."""
+    """Adapt the arguments of a method to those of its operation."""
     arguments = dict(given)
     if call == "facts.resolve" and isinstance(given["conflict"], Conflict):
         return {"facts": [fact.id for fact in given["conflict"].facts], "keep": given["keep"]}
@@ -54,14 +54,14 @@ def adapt_arguments(call: str, given: Mapping[str, Any], scope: Scope) -> dict[s
     if call in _FILTERED_CALLS:
         make_filter(scope, **{name: given[name] for name in _FILTERS if name in given})
     if call == "archive.list":
-        return {}  # its labels are those of the scope
+        return {}  # its labels are sent as the scope
     if call == "audit.verify" and given["head"] is not None and not hasattr(given["head"], "hash"):
         raise InvalidInput(f"head must be what audit.head() returned, not {given['head']!r}")
     return arguments
 
 
 def select_arguments(known: OperationSpec, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is not left at its default, as JSON values by name; what is not served raises `InvalidInput`."""
+    """Return the arguments that differ from their defaults, as JSON values; raises `InvalidInput` for those not served."""
     for name in known.operation.without:
         if name in given and not _is_default(given[name], known.defaults[name]):
             raise InvalidInput(f"{name}= cannot be used over HTTP")
@@ -93,7 +93,7 @@ def place_arguments(
 
 
 def encode_argument(parameter: Parameter, value: Any) -> Any:
-    """Return an argument as JSON values; whole records are named by their ids or told by their texts."""
+    """Return an argument as JSON values; records are sent by their ids or texts."""
     name = parameter.name
     if parameter.place == "path":
         return check_label(value, name)
@@ -125,7 +125,7 @@ def to_json_text(value: Any) -> bytes:
 
 
 def _encode_item(item: object) -> Any:
-    """Return one of many records to add, each field as `add` takes it."""
+    """Encode one item of `add_many`, each field as `add` takes it."""
     if not isinstance(item, Mapping):
         return item if not isinstance(item, str) else check_text(item, "text", max_bytes=_MAX_BYTES)
     parameters = {parameter.name: parameter for parameter in operation_specs()["add"].parameters}
@@ -170,7 +170,7 @@ def _number_rule(name: str) -> str:
 
 
 def _encode_vector(name: str, value: Any) -> Any:
-    """Return a vector as numbers; an array of numpy's comes as its numbers."""
+    """Return a vector as a list of numbers; numpy arrays are converted."""
     listed = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(listed, str | bytes) or not isinstance(listed, Iterable):
         raise InvalidInput(f"{name} must be a list of numbers")
@@ -185,7 +185,7 @@ def _encode_vector(name: str, value: Any) -> Any:
 
 
 def _encode_query(known: OperationSpec, values: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return parameters as they stand in an address, where everything is text: their types are checked before."""
+    """Encode query parameters as text, after checking their types."""
     parameters = {parameter.name: parameter for parameter in known.parameters_in("query") if parameter.name in values}
     asked = {name: values[name] for name in parameters}
     try:
@@ -198,7 +198,7 @@ def _encode_query(known: OperationSpec, values: Mapping[str, Any]) -> list[tuple
             pairs.append((name, to_json_text(value).decode()))
             continue
         many = cast("list[Any]", value) if isinstance(value, list) else [value]
-        many = many or [""]  # how an empty list is told
+        many = many or [""]  # an empty value is an empty list
         pairs += [(name, part if isinstance(part, str) else json.dumps(part)) for part in many]
     return pairs
 

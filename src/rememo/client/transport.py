@@ -1,4 +1,4 @@
-"""Asking a server: the call of a method becomes a request, and its answer a value or an exception."""
+"""Transport: sends the call of a method as an HTTP request, and returns its value or raises its error."""
 
 import json
 from collections.abc import Generator, Mapping
@@ -30,26 +30,26 @@ _FIRST_ERROR_STATUS: Final = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transport:
-    """A server, seen through a scope and perhaps at a moment."""
+    """A connection to a server with a scope, and optionally a time."""
 
     http: "httpx.Client"
     scope: Scope
     pool: str | None = None
     as_of: tuple[str, ...] = ()
     batch: PendingBatch | None = None
-    """A batch whose block is open: writes wait in it."""
+    """The batch that writes are added to, while its block is open."""
 
     def at(self, moment: str | datetime) -> "Transport":
-        """Ask about the past."""
+        """Return the transport of a view of the past."""
         return replace(self, as_of=(*self.as_of, moment.isoformat() if isinstance(moment, datetime) else moment))
 
     @property
     def open_batch(self) -> PendingBatch | None:
-        """The batch that writes wait in, while it is open."""
+        """The batch that writes are added to, None when there is none or its block has ended."""
         return self.batch if self.batch is not None and self.batch.open else None
 
     def call(self, call: str, given: Mapping[str, Any]) -> Any:
-        """Call a method over there, or let it wait for the end of a batch."""
+        """Call a method on the server, or add it to the open batch."""
         if self.open_batch is not None:
             waiting = self.open_batch.add(self, call, given)
             if waiting is not None:
@@ -57,7 +57,7 @@ class Transport:
         return self.ask(call, given)
 
     def ask(self, call: str, given: Mapping[str, Any]) -> Any:
-        """Call a method over there, now."""
+        """Call a method on the server."""
         known = operation_specs()[call]
         path, query, headers, body = place_arguments(
             known, select_arguments(known, adapt_arguments(call, given, self.scope))
@@ -83,7 +83,7 @@ class Transport:
         content: Any = None,
         kind: str = JSON,
     ) -> "httpx.Response":
-        """Send a request and return its answer; an error over there is raised here."""
+        """Send a request and return its response; error responses are raised as exceptions."""
         where: Any = self._scope_query() if query is None else query
         all_headers: Any = dict(headers or {}) | ({} if content is None else {"Content-Type": kind.encode()})
         with self._translate_errors():
@@ -96,7 +96,7 @@ class Transport:
     def stream(
         self, path: str, query: list[tuple[str, str]] | None = None, headers: Mapping[str, str] | None = None
     ) -> "Generator[httpx.Response]":
-        """Lend an answer that is read bit by bit."""
+        """Lend a streamed response."""
         where: Any = [*self._scope_query(), *(query or [])]
         with (
             self._translate_errors(),
@@ -115,9 +115,9 @@ class Transport:
         try:
             yield
         except httpx.HTTPError as error:
-            raise Unavailable(f"the server at {self.http.base_url} cannot be asked: {error}") from error
+            raise Unavailable(f"the server at {self.http.base_url} cannot be reached: {error}") from error
         except UnicodeEncodeError:
-            raise InvalidInput("what goes into a header or an address must be text that can be encoded") from None
+            raise InvalidInput("headers and URLs must be text that can be encoded as UTF-8") from None
 
     def _scope_query(self) -> list[tuple[str, str]]:
         pairs = [("tenant", self.scope.tenant)]
@@ -131,7 +131,7 @@ class Transport:
         return replace(self, scope=self.scope.narrow(**given))._scope_query()  # noqa: SLF001 - its own
 
     def _follow(self, receipt: Receipt, timeout: float) -> Receipt:
-        """Wait over there, in pieces."""
+        """Wait on the server, in requests of limited length."""
         left = timeout
         while True:
             piece = min(left, LONGEST_WAIT)
@@ -146,7 +146,7 @@ class Transport:
 
 
 def _decode_response(known: OperationSpec, content: bytes) -> Any:
-    """Return the value that an answer holds, read in one go."""
+    """Return the decoded value of a response."""
     under = known.wrapper_key
     if under is None:
         return decode(known.returns, content)
@@ -160,15 +160,15 @@ def _wrapper_model(under: str, returns: Any) -> Any:
 
 
 def open_http_client(url: str, key: str | None, timeout: float) -> "httpx.Client":
-    """Return what speaks to a server."""
+    """Return the HTTP client of a server."""
     try:
         import httpx  # noqa: PLC0415 - the extra may not be installed
     except ModuleNotFoundError:
         raise MissingExtra('the client needs httpx: pip install "rememo[client]"') from None
     if not url.startswith(("http://", "https://")):
-        raise InvalidInput(f"the address of a server begins with http:// or https://, not {url!r}")
+        raise InvalidInput(f"a server's URL must start with http:// or https://, not {url!r}")
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
-    # Reading the certificates of the world takes longer than opening a memory; a plain line needs none.
+    # Loading CA certificates takes longer than opening a memory; plain HTTP needs none.
     sealed = url.startswith("https://")
     return httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=timeout + LONGEST_WAIT, verify=sealed)
 

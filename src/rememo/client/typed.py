@@ -1,4 +1,4 @@
-"""Typed values over HTTP: the same class, on a view whose records are elsewhere."""
+"""Typed values over HTTP: the same class, on a view of remote records."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,35 +30,35 @@ class _Revision:
 
 
 class RemoteView:
-    """What typed values and flows need of a view, asked for over HTTP."""
+    """The part of a view that typed values and flows need, over HTTP."""
 
     known_at: datetime | None = None
-    """The server looks at the past by itself."""
+    """The server applies `as_of` itself."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self.scope: Scope = transport.scope
         self.engine = self
         self.store = self
-        # What is too large or too deep is the server's to say.
+        # Limits of size and depth are the server's.
         self.settings = Settings(max_data_bytes=_MAX_BYTES, max_depth=200)
 
     @property
     def hooks(self) -> NoReturn:
-        """Hooks are functions."""
+        """Raise `InvalidInput`: hooks are functions, and not available over HTTP."""
         raise InvalidInput("hooks are called where the memory is; client.changes() tells of changes over HTTP")
 
     def now(self) -> datetime:
-        """Return nothing that matters: the server has its own clock."""
+        """Return the local time; the server uses its own clock."""
         return datetime.now(UTC)
 
     def need_present(self) -> None:
-        """Refuse to write through a view of the past."""
+        """Raise `ReadOnly` for a view of the past."""
         if self._transport.as_of:
             raise ReadOnly("this is a view of the past and cannot be written to; use the memory it came from")
 
     def need_no_batch(self, verb: str) -> None:
-        """Refuse what cannot wait."""
+        """Raise `InvalidInput` inside a batch."""
         if self._transport.open_batch is not None:
             raise InvalidInput(f"{verb} cannot be part of a batch; call it before or after the batch")
 
@@ -67,17 +67,17 @@ class RemoteView:
         return self._transport.call("add", items[0])
 
     def revise(self, record: str | Record, changes: Mapping[str, Any], expected: int | None = None) -> Any:
-        """Change a record, or make the write that does: an engine and a view have one of each."""
+        """Update a record by its id, or return the write of a record's revision, as an engine does."""
         if isinstance(record, Record):
             return _Revision(record, changes)
         return self._transport.call("update", {"id": record, "expected_version": expected, **changes})
 
     def remove(self, id: str) -> Receipt:
-        """End a record."""
+        """Delete a record."""
         return self._transport.call("delete", {"id": id})
 
     def commit(self, writes: Sequence[_Revision | Remove]) -> Receipt:
-        """Make one write."""
+        """Execute one write."""
         [write] = writes
         if isinstance(write, _Revision):
             return self.revise(write.record.id, write.changes, write.record.version)
@@ -103,7 +103,7 @@ class RemoteView:
 
 
 class RemoteTyped(Typed[V]):
-    """A typed value whose record is elsewhere: how its id is derived, only the server knows."""
+    """A typed value with a remote record, whose id the server derives."""
 
     def __init__(
         self,
@@ -123,5 +123,5 @@ class RemoteTyped(Typed[V]):
 
 
 def remote_view(transport: Transport) -> View:
-    """Return what passes for a view."""
+    """Return a remote view."""
     return cast("View", RemoteView(transport))

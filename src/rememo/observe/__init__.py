@@ -1,6 +1,6 @@
-"""Observe: what a running memory does, as spans, metrics and log lines. Nothing is watched unless asked, and then only counted.
+"""Observability: spans, metrics and log lines of a memory's operations. Off by default, without any cost.
 
-Spans and metrics tell operations, times, numbers and kinds of errors; never a text, a label but the tenant's, or a key.
+Spans and metrics hold operations, times, numbers and error codes; never a text, a label but the tenant's, or a key.
 """
 
 from rememo.observe.logs import JsonLines, log

@@ -1,4 +1,4 @@
-"""Logs: a line for every operation, and lines as JSON for programs that gather them."""
+"""Logs: a line for every operation, and a JSON formatter."""
 
 import json
 import logging
@@ -17,17 +17,17 @@ _log = logging.getLogger("rememo.operations")
 
 
 class OperationLog:
-    """Writes lines until it is stopped."""
+    """Logs every operation until it is stopped."""
 
     def __init__(self, level: int) -> None:
         self._level = level
 
     def observe(self, operation: str, tenant: str | None, /) -> AbstractContextManager[object]:
-        """Return what writes the line of an operation when it ends."""
+        """Return a context that logs the operation when it ends."""
         return self._telling(operation, tenant)
 
     def stop(self) -> None:
-        """Write no more."""
+        """Stop logging."""
         observers.remove_observer(self)
 
     @contextmanager
@@ -45,16 +45,16 @@ class OperationLog:
 
 
 def log(level: int | str = "INFO") -> OperationLog:
-    """Write a line to the logger `rememo.operations` for every operation of this process, until `stop()` of what is returned.
+    """Log every operation of this process to the logger `rememo.operations`, until `stop()` of the result.
 
-    It tells the operation, its tenant, what it took and how it ended; never a text. A level that the program gave to that
-    logger stands.
+    A line has the operation, its tenant, duration and outcome; never a text. A level that the program has set on the logger
+    stays.
     """
     number = logging.getLevelNamesMapping().get(level.upper()) if isinstance(level, str) else level
     if number is None:
         raise InvalidInput(f"there is no log level {level!r}; say DEBUG, INFO, WARNING or ERROR")
     if _log.level == logging.NOTSET and not _log.isEnabledFor(number):
-        # Only what was asked for here is written to it; Python's own default would leave out all below a warning.
+        # Python's default level would drop everything below a warning.
         _log.setLevel(number)
     logging_ = OperationLog(number)
     observers.add_observer(logging_)
@@ -62,7 +62,7 @@ def log(level: int | str = "INFO") -> OperationLog:
 
 
 class JsonLines(logging.Formatter):
-    """Writes a record's time, level, logger and message, whatever was given as `extra`, and what was raised."""
+    """Formats a log record as one line of JSON: time, level, logger, message, `extra` fields and exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""

@@ -1,4 +1,4 @@
-"""Metrics: operations, times, and how the store is, as Prometheus reads them."""
+"""Metrics: operations, durations and the store's health, in Prometheus' format."""
 
 import time
 from collections.abc import Generator, Iterable, Iterator
@@ -21,27 +21,27 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _STATES: Final = ("waiting", "running", "done", "dead")
 _COUNTER_TEXTS: Final = {
-    "scope_cache_hits": "Searches that found their scope held ready.",
-    "scope_cache_misses": "Searches that had to read their scope, or what was new in it.",
-    "state_cache_hits": "Composed states that were given again.",
-    "state_cache_misses": "States that had to be composed.",
+    "scope_cache_hits": "Searches whose scope was in the cache.",
+    "scope_cache_misses": "Searches that read their scope, or its changes, from the store.",
+    "state_cache_hits": "Composed states returned from the cache.",
+    "state_cache_misses": "States that were composed.",
     "hook_failures": "Hooks that raised.",
-    "quarantined": "Records that a rule held back.",
+    "quarantined": "Records that a rule quarantined.",
     "tokens": "Tokens that remote models charged for.",
     "model_calls": "Calls to a language model.",
-    "model_failures": "Calls to a language model that gave nothing that can be used.",
-    "over_budget": "Calls to a language model that were not made, because of the day's ceiling.",
-    "invented": "Things a language model told that the text does not say; they were dropped.",
-    "answers_without_model": "Questions answered in the words of records because the model failed.",
+    "model_failures": "Calls to a language model without a usable result.",
+    "over_budget": "Calls to a language model refused by the daily budget.",
+    "invented": "Statements of a language model that the text does not support; they were dropped.",
+    "answers_without_model": "Questions answered with the text of records because the model failed.",
     "rerank_failures": "Searches whose hits kept their order because a reranker failed.",
     "rewrite_failures": "Questions searched for as they stood because the model failed.",
-    "searches_without_meaning": "Searches that went by words because an endpoint of embeddings was away.",
+    "searches_without_meaning": "Searches by words only because the embedding endpoint was unavailable.",
 }
 _inside: ContextVar[bool] = ContextVar("rememo_counted", default=False)
 
 
 class Metrics:
-    """What one process does with memories, and how the store of one of them is. Read by `render()`."""
+    """The metrics of a process and of one memory's store; `render()` returns them."""
 
     def __init__(self, memory: Memory) -> None:
         self.registry = CollectorRegistry()
@@ -49,25 +49,29 @@ class Metrics:
             "rememo_operations", "Calls, by operation and outcome.", ("operation", "outcome"), registry=self.registry
         )
         self._seconds = Histogram(
-            "rememo_operation_seconds", "What calls took.", ("operation",), buckets=SECONDS, registry=self.registry
+            "rememo_operation_seconds",
+            "Duration of operations.",
+            ("operation",),
+            buckets=SECONDS,
+            registry=self.registry,
         )
         ProcessCollector(registry=self.registry)
         self.registry.register(_StoreCollector(memory))
 
     def start(self) -> None:
-        """Count operations from now on."""
+        """Start counting operations."""
         observers.add_observer(self)
 
     def stop(self) -> None:
-        """Count them no more."""
+        """Stop counting operations."""
         observers.remove_observer(self)
 
     def render(self) -> bytes:
-        """Return everything as text, as Prometheus wants it."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self.registry)
 
     def observe(self, operation: str, _tenant: str | None, /) -> AbstractContextManager[object]:
-        """Count an operation; what it calls in turn is part of it."""
+        """Count an operation; nested operations are part of it."""
         return self._counting(operation)
 
     @contextmanager
@@ -88,27 +92,27 @@ class Metrics:
 
 
 class _StoreCollector:
-    """Asked when metrics are read."""
+    """Collects the metrics of the store and its servers when they are read."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
 
     def collect(self) -> Iterator[Metric]:
-        """Give what is so now."""
+        """Yield the present metrics."""
         engine: Engine = self._memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         yield _gauge("rememo_info", "The version that runs.", [((__version__,), 1.0)], ("version",))
         now = engine.store.health()
         yield _gauge(
-            "rememo_jobs", "Later work of all tenants, by state.", [((state,), now.jobs.get(state, 0)) for state in _STATES],
+            "rememo_jobs", "Jobs of all tenants, by state.", [((state,), now.jobs.get(state, 0)) for state in _STATES],
             ("state",),
         )  # fmt: skip
         weighed = {"data": now.file_bytes, "log": now.log_bytes, "free": now.free_bytes}
         yield _gauge(
-            "rememo_store_bytes", "What the store weighs, by part.",
+            "rememo_store_bytes", "The size of the store in bytes, by part.",
             [((part,), size) for part, size in weighed.items()], ("part",),
         )  # fmt: skip
         if now.disk_bytes is not None:
-            yield _gauge("rememo_disk_free_bytes", "What is free where the file lies.", [((), now.disk_bytes)])
+            yield _gauge("rememo_disk_free_bytes", "Free space on the disk of the store.", [((), now.disk_bytes)])
         yield from _server_metrics(engine)
         counted = counts.read()
         for name, text in _COUNTER_TEXTS.items():
@@ -118,7 +122,7 @@ class _StoreCollector:
 
 
 def _server_metrics(engine: Engine) -> Iterator[Metric]:
-    """Tell of the servers that a memory leans on beside its store, where it has any."""
+    """Yield the health of the servers beside the store, if any."""
     if known := engine.health():
         text = "Whether the last call reached a server beside the store."
         yield _gauge("rememo_server_up", text, [((server.name,), float(server.ok)) for server in known], ("server",))

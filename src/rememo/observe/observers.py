@@ -1,6 +1,6 @@
-"""Watching: every operation is put behind those who want to know of it, for as long as there are any.
+"""Observers: while there are any, every operation is wrapped to notify them.
 
-While nobody watches, the methods are the very functions that their classes define, so that it costs nothing.
+Without observers, the methods are the very functions that their classes define, so that it costs nothing.
 """
 
 import functools
@@ -13,10 +13,10 @@ from rememo.observe.operations import operations
 
 
 class Observer(Protocol):
-    """Wants to know of operations."""
+    """Is notified of operations."""
 
     def observe(self, operation: str, tenant: str | None, /) -> AbstractContextManager[object]:
-        """Return what is entered before an operation and left after it, with what it raised."""
+        """Return a context that is entered before an operation and left after it, with its exception."""
         ...
 
 
@@ -24,11 +24,11 @@ _MISSING: Final = object()
 _lock = threading.Lock()
 _observers: tuple[Observer, ...] = ()
 _original_methods: dict[tuple[type[Any], str], object] = {}
-"""What each class had under a name before it was watched; `_MISSING` for what it inherits."""
+"""The original attribute of each class; `_MISSING` for inherited ones."""
 
 
 def add_observer(watcher: Observer) -> None:
-    """Tell a watcher of every operation from now on, in all memories of the process; once is enough."""
+    """Notify an observer of every operation from now on, in all memories of the process; adding it twice is harmless."""
     global _observers  # noqa: PLW0603 - classes are the process's own too
     with _lock:
         if watcher in _observers:
@@ -41,7 +41,7 @@ def add_observer(watcher: Observer) -> None:
 
 
 def remove_observer(watcher: Observer) -> None:
-    """Tell it no more; the last one to go leaves the classes as they were."""
+    """Remove an observer; removing the last one restores the classes."""
     global _observers  # noqa: PLW0603 - the same
     with _lock:
         _observers = tuple(observer for observer in _observers if observer is not watcher)

@@ -1,4 +1,4 @@
-"""Which calls are operations: the public methods of everything that `Memory` offers, by the names users call them."""
+"""The observed operations: the public methods of `Memory` and its faces, by their public names."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -63,8 +63,8 @@ FACES: Final[dict[type[Any], str]] = {
     RecentMessages: "recent.",
 }
 WORK: Final = "jobs.work"
-"""What the worker does of its own accord."""
-# These only say what is meant by later calls, or hand out something that does the work.
+"""The worker's own operation."""
+# These only configure later calls, or return an object that does the work.
 _NOT_OPERATIONS: Final = {
     "scope",
     "pool",
@@ -80,7 +80,7 @@ _NOT_OPERATIONS: Final = {
 
 
 def operations() -> Iterator[tuple[type[Any], str, str]]:
-    """Give each operation: the class it is called on, the method, and its name as users know it."""
+    """Yield each operation: its class, its method, and its public name."""
     for face, prefix in FACES.items():
         for name, method in inspect.getmembers(face, inspect.isfunction):
             if not name.startswith("_") and name not in _NOT_OPERATIONS and _is_plain_function(method):
@@ -89,5 +89,5 @@ def operations() -> Iterator[tuple[type[Any], str, str]]:
 
 
 def _is_plain_function(method: Callable[..., Any]) -> bool:
-    """Whether the work is done when the call returns; a generator's or a block's is not."""
+    """Whether the work is done when the call returns, unlike that of generators and context managers."""
     return not inspect.isgeneratorfunction(inspect.unwrap(method))

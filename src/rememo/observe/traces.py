@@ -1,4 +1,4 @@
-"""Traces: a span for every operation, through the OpenTelemetry API. Where spans go is for the program to say."""
+"""Traces: a span for every operation, through the OpenTelemetry API; the program configures the exporter."""
 
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,7 +15,7 @@ _PREFIX: Final = "rememo."
 
 
 class OperationTracing:
-    """Makes spans until it is stopped."""
+    """Makes a span of every operation until it is stopped."""
 
     def __init__(self, tracer: "Tracer") -> None:
         self._tracer = tracer
@@ -25,7 +25,7 @@ class OperationTracing:
         return self._span(operation, tenant)
 
     def stop(self) -> None:
-        """Make no more."""
+        """Stop making spans."""
         observers.remove_observer(self)
 
     @contextmanager

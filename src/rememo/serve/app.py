@@ -1,4 +1,4 @@
-"""The application: routes from the table, health, and what every answer has alike."""
+"""The application: routes from the operations, health checks, middleware and error handlers."""
 
 import asyncio
 import logging
@@ -84,22 +84,24 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
         _add_route(app, verb, path, answer)
 
     async def healthz(_: Request) -> Response:
-        """Say that the server runs."""
+        """Report that the server runs."""
         return JSONResponse({"status": "ok"})
 
     async def readyz(_: Request) -> Response:
-        """Say whether the memory can be read."""
+        """Report whether the memory can be read."""
         await service.run(service.keys.any)
         degraded = await service.run(service.degraded)
         return JSONResponse({"status": "ready", **({"degraded": degraded} if degraded else {})})
 
     async def openapi(_: Request) -> Response:
-        """Describe all of it."""
+        """Return the OpenAPI document."""
         root = service.options.root_path
         return JSONResponse({**openapi_document(), "servers": [{"url": root}]} if root else openapi_document())
 
     if door is not None:
-        app.router.routes.append(ExactRoute("/mcp", door, methods=[]))  # every verb: what is not for it is told there
+        app.router.routes.append(
+            ExactRoute("/mcp", door, methods=[])
+        )  # every verb: the endpoint answers the others with 405
     for path, endpoint in (
         ("/healthz", healthz),
         ("/readyz", readyz),
@@ -130,19 +132,19 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
 
 
 def _add_route(app: FastAPI, verb: str, path: str, answer: Any) -> None:
-    # Plain routes: what is asked is read by the table, so there is nothing for FastAPI to look for in each request.
+    # Plain routes: parameters are parsed by OperationSpec, so there is nothing for FastAPI to look for in each request.
     app.router.routes.append(ExactRoute(path, answer, methods=[verb]))
 
 
 class ExactRoute(Route):
-    """A route for the verbs that it names: it does not answer HEAD because it answers GET."""
+    """A route for exactly the verbs that it names: GET does not imply HEAD."""
 
     def __init__(self, path: str, endpoint: Any, *, methods: list[str]) -> None:
         super().__init__(path, endpoint, methods=methods)
         self.methods = set(methods)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Say whether a request is for it; whoever counts requests finds the route with them."""
+        """Match a request, and put the route into its scope for the metrics."""
         match, child = super().matches(scope)
         return match, {**child, "route": self} if match is Match.FULL else child
 
@@ -150,9 +152,11 @@ class ExactRoute(Route):
 def _handle_rememo_error(_: Request, error: Exception) -> Response:
     code = getattr(error, "code", "error")
     status = STATUS[code]
-    # What went wrong inside is for the log, not for whoever asks.
+    # The cause of an internal error is logged, not sent to the client.
     message = (
-        str(error) if status != _SERVER_FAULT else "the server could not do this; its log says why, by the request's id"
+        str(error)
+        if status != _SERVER_FAULT
+        else "internal error; the server's log has the cause under the request's id"
     )
     if status == _SERVER_FAULT:
         _log.error("%s: %s", code, error)
@@ -168,8 +172,8 @@ def _handle_routing_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else _SERVER_FAULT
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     message = {
-        404: "there is no such route; GET /openapi.json lists them",
-        405: f"{request.method} is not for this route; GET /openapi.json says what is",
+        404: "no such route; GET /openapi.json lists the routes",
+        405: f"method {request.method} is not allowed for this route; GET /openapi.json lists the allowed ones",
     }.get(status, "the request cannot be read")
     return Response(error_body(HTTP_CODES.get(status, "invalid_input"), message), status, headers, JSON)
 
@@ -179,10 +183,10 @@ def _retry_headers(status: int) -> dict[str, str]:
 
 
 class RequestMiddleware:
-    """Around everything: the request's id, headers that every answer has, one line in the log, and no bare failure.
+    """Outermost middleware: request id, security headers, one log line per request, and a JSON error for any exception.
 
-    Routes are found by the path as it was sent: an encoded slash is part of an id. The log tells method, path, status,
-    time and the key's id; never a query, a body, or a key.
+    Routes are matched by the raw path: an encoded slash is part of an id. The log has method, path, status, time and the
+    key's id; never a query, a body, or a key.
     """
 
     def __init__(self, app: ASGIApp, requests: RequestMetrics, service: Service) -> None:
@@ -224,8 +228,8 @@ class RequestMiddleware:
         except Exception:
             _log.exception("request %s failed", state["id"])
             if status:
-                raise  # half an answer is out: the connection is cut
-            text = "something went wrong inside the server; its log says what, by the request's id"
+                raise  # part of the response is sent: the connection is cut
+            text = "internal error; the server's log has the cause under the request's id"
             await Response(error_body("error", text), _SERVER_FAULT, media_type=JSON)(scope, receive, answering)
         finally:
             seconds, key = time.perf_counter() - began, state.get("key", "-")
@@ -242,9 +246,9 @@ class RequestMiddleware:
         try:
             await self._service.audit_refusal(request)
         except RememoError as error:  # it is refused all the same
-            _log.error("request %s was refused, and that could not be noted: %s", request.state.id, error)
+            _log.error("request %s was refused, and the audit entry failed: %s", request.state.id, error)
 
     def _below(self, path: str) -> str:
-        """Return a path without what a proxy put before it, if it did."""
+        """Return a path without the prefix of the root path."""
         root = self._root
         return path[len(root) :] or "/" if root and f"{path}/".startswith(f"{root}/") else path

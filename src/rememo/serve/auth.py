@@ -1,4 +1,4 @@
-"""Keys: who may reach what. They are kept in the memory itself, as digests.
+"""API keys: rights and scopes of the server's clients, stored as digests in the memory itself.
 
 A key is `rememo_<id>_<secret>`. The secret has 256 bits of chance, so nobody can guess it from its digest, however fast
 the digest is: what makes scrypt and its like slow protects secrets that people choose, and there are none here. One
@@ -38,12 +38,12 @@ _DUMMY: Final = {"salt": "00" * 16, "digest": "00" * 32, "until": None}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """What is known of a key; its secret is not."""
+    """A key without its secret."""
 
     id: str
     name: str
     tenant: str
-    """The tenant it reaches, or `*` for all."""
+    """The tenant it is for, or `*` for all."""
     agent: str | None = None
     user: str | None = None
     room: str | None = None
@@ -52,15 +52,15 @@ class ApiKey:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     rate: float | None = None
-    """Requests a second at the most; None for what the server says."""
+    """Requests per second at most; None for the server's default."""
     max_body: int | None = None
-    """The largest body in bytes; None for what the server says."""
+    """The largest body in bytes; None for the server's default."""
     last_used_at: datetime | None = None
-    """Within a minute."""
+    """Accurate to a minute."""
 
     @property
     def scope(self) -> Scope:
-        """What it reaches; of an operator's key, the default tenant."""
+        """The scope it is bound to; for a key of all tenants, the default tenant."""
         tenant = Scope().tenant if self.tenant == ALL_TENANTS else self.tenant
         return Scope(tenant=tenant, agent=self.agent, user=self.user, room=self.room)
 
@@ -71,7 +71,7 @@ class ApiKey:
 
 
 class ApiKeys:
-    """The keys of one memory, for every process that serves it: what is revoked is so at once everywhere."""
+    """The keys of one memory, shared by every process that serves it: a revocation is effective everywhere at once."""
 
     def __init__(self, memory: Memory) -> None:
         self._engine: Engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
@@ -91,9 +91,9 @@ class ApiKeys:
         rate: float | None = None,
         max_body: int | None = None,
     ) -> tuple[ApiKey, str]:
-        """Make a key and return it with its text, which is told this once and never again."""
+        """Create a key and return it with its text, which cannot be read again later."""
         if check_label(tenant, "tenant") == RESERVED:
-            raise InvalidInput(f"tenant {RESERVED!r} is the server's own")
+            raise InvalidInput(f"tenant {RESERVED!r} is reserved for the server")
         for label, value in (("agent", agent), ("user", user), ("room", room)):
             if value is not None:
                 check_label(value, label)
@@ -122,7 +122,7 @@ class ApiKeys:
         return key, _format_key(key.id, secret)
 
     def list(self) -> list[ApiKey]:
-        """Return all keys, revoked and expired ones too, oldest first."""
+        """Return all keys, including revoked and expired ones, oldest first."""
         kv, now = self._engine.kv, self._engine.now()
         used = {entry.key: json.loads(entry.value) for entry in kv.entries(RESERVED, _LAST_USED, now)}
         keys = [_key_from_json(json.loads(entry.value)) for entry in kv.entries(RESERVED, _SPACE, now)]
@@ -130,11 +130,11 @@ class ApiKeys:
         return sorted(shown, key=lambda key: (key.created_at, key.id))
 
     def any(self) -> bool:
-        """Whether there ever was a key: from the first on, every request needs one."""
+        """Whether a key was ever created: from the first on, every request needs one."""
         return bool(self._engine.kv.keys(RESERVED, _SPACE, "*", self._engine.now()))
 
     def revoke(self, id: str) -> ApiKey:
-        """End a key at once, for good."""
+        """Revoke a key at once, for good."""
 
         def change(key: ApiKey, digests: Digests, now: datetime) -> tuple[ApiKey, Digests]:
             return replace(key, revoked_at=key.revoked_at or now), digests
@@ -142,7 +142,7 @@ class ApiKeys:
         return self._change(id, change)
 
     def rotate(self, id: str, *, grace: float | str | timedelta | None = None) -> tuple[ApiKey, str]:
-        """Give a key a new secret; the old one ends now, or after `grace`."""
+        """Give a key a new secret; the old one expires now, or after `grace`."""
         secret, digest = _secret()
 
         def change(key: ApiKey, digests: Digests, now: datetime) -> tuple[ApiKey, Digests]:
@@ -157,11 +157,11 @@ class ApiKeys:
         return self._change(id, change), _format_key(id, secret)
 
     def check(self, text: str) -> ApiKey:
-        """Return the key that a text is; raises `Unauthorised`, which does not tell why to whom it does not concern."""
+        """Return the key of a text; raises `Unauthorised`, whose message reveals nothing about unknown keys."""
         return self.check_with_proof(text)[0]
 
     def check_with_proof(self, text: str) -> tuple[ApiKey, str]:
-        """Do what `check` does, and return beside the key what `recheck` knows it by later, without its text."""
+        """Check a key's text, and return the key with the proof by which `recheck` accepts it later without the text."""
         prefix, _, rest = text.partition("_")
         id, _, secret = rest.partition("_")
         held = None
@@ -169,25 +169,25 @@ class ApiKeys:
             held = self._engine.kv.get(RESERVED, _SPACE, id, self._engine.now())
         stored: dict[str, Any] = {"digests": [_DUMMY]} if held is None else json.loads(held.value)
         now = self._engine.now()
-        # All are compared, and one for nobody too: the time it takes tells nothing.
+        # All are compared, and a dummy for unknown keys too: the time it takes reveals nothing.
         fits = [
             hmac.compare_digest(_digest(secret, bytes.fromhex(digest["salt"])), digest["digest"])
             and _is_live(digest, now)
             for digest in stored["digests"]
         ]
         if held is None or True not in fits:
-            raise Unauthorised("this key is not known here; `rememo keys list` shows those that are")
+            raise Unauthorised("unknown key; `rememo keys list` shows the keys of this server")
         return self._require_valid(stored, now), stored["digests"][fits.index(True)]["digest"]
 
     def recheck(self, id: str, proof: str) -> ApiKey:
-        """Return a key that was proven before, as it is now; raises `Unauthorised` once it or its secret has ended."""
+        """Return the present state of a key that was checked before; raises `Unauthorised` when it or its secret has ended."""
         now = self._engine.now()
         held = self._engine.kv.get(RESERVED, _SPACE, id, now)
         stored: dict[str, Any] = {"digests": []} if held is None else json.loads(held.value)
         if not any(
             hmac.compare_digest(digest["digest"], proof) and _is_live(digest, now) for digest in stored["digests"]
         ):
-            raise Unauthorised(f"key {id} is not what it was; log in again")
+            raise Unauthorised(f"key {id} was rotated or removed; log in again")
         return self._require_valid(stored, now)
 
     # ---- inside
@@ -195,9 +195,9 @@ class ApiKeys:
     def _require_valid(self, stored: dict[str, Any], now: datetime) -> ApiKey:
         key = _key_from_json(stored)
         if key.revoked_at is not None:
-            raise Unauthorised(f"key {key.id} was revoked; ask for another")
+            raise Unauthorised(f"key {key.id} was revoked; ask for a new one")
         if key.expires_at is not None and now >= key.expires_at:
-            raise Unauthorised(f"key {key.id} has expired; ask for another")
+            raise Unauthorised(f"key {key.id} has expired; ask for a new one")
         self._note_use(key.id, now)
         return key
 
@@ -218,7 +218,7 @@ class ApiKeys:
             key, digests = change(_key_from_json(stored), stored["digests"], self._engine.now())
             if self._set(key, digests, expected=entry.version):
                 return key
-        raise InvalidInput(f"key {id!r} is being changed by others; try again")
+        raise InvalidInput(f"conflict: key {id!r} is being changed concurrently; try again")
 
     def _set(self, key: ApiKey, digests: "Digests", *, expected: int) -> bool:
         value: dict[str, Any] = {**asdict(key), "digests": digests, "rights": list(key.rights)}

@@ -1,4 +1,4 @@
-"""A short life to try a memory with: what Ana told her helper."""
+"""Demo data: a short conversation between Ana and her helper."""
 
 from datetime import timedelta
 from typing import Final
@@ -31,9 +31,9 @@ _MOVED: Final = 75
 
 
 def load_demo(memory: Memory, *, ask: bool) -> Memory:
-    """Tell a memory the demo's conversation, ending today, and wait until it has learned; returns the view of it.
+    """Load the demo's conversation, ending today, wait until facts are extracted, and return its view.
 
-    With `ask`, a contradiction is left for a person to decide; that is a policy of the whole tenant.
+    With `ask`, a conflict is left for a person to resolve; that is a policy of the whole tenant.
     """
     free = {name: value for name, value in _LABELS.items() if getattr(memory.bound, name) is None}
     chat = memory.scope(**free)

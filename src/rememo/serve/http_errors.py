@@ -1,4 +1,4 @@
-"""Errors on the wire: one shape, and one table of codes and statuses for server and client."""
+"""HTTP errors: one JSON shape, and one table of codes and statuses for server and client."""
 
 import json
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ HTTP_CODES: Final[Mapping[int, str]] = {
     431: "headers_too_large",
     501: "not_served",
 }
-"""The codes of what only HTTP can get wrong."""
+"""The error codes of malformed HTTP requests."""
 SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -62,15 +62,15 @@ SECURITY_HEADERS: Final = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cache-control", b"no-store"),
 )
-"""What every answer has, so that a browser does nothing clever with it."""
+"""Headers of every response: no sniffing, framing, referrer or caching."""
 PRECONDITION_FAILED: Final = 412
 """A `version_conflict` where the version was given by `If-Match`."""
 RETRY_STATUSES: Final = frozenset({429, 503})
-"""Statuses that say when to come back."""
+"""Statuses with a `Retry-After` header."""
 
 
 class HttpError(Exception):
-    """A request that is wrong as HTTP, before it means anything."""
+    """A malformed HTTP request."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -79,15 +79,15 @@ class HttpError(Exception):
 
 
 def error_body(code: str, message: str, detail: Any = None) -> bytes:
-    """Return the one shape of an error; characters that cannot be sent are escaped."""
+    """Return the JSON body of an error; characters that cannot be encoded are escaped."""
     return json.dumps({"error": {"code": code, "message": message, "detail": detail}}).encode()
 
 
 def error_from_response(status: int, body: object) -> RememoError:
-    """Return the exception that a server's error stands for."""
+    """Return the exception of an error response."""
     body_error: Any = body.get("error") if isinstance(body, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
     if not isinstance(body_error, Mapping):
-        return RememoError(f"the server answered {status} without saying what is wrong; is it a Rememo server?")
+        return RememoError(f"the server answered {status} without an error body; is it a Rememo server?")
     error: Mapping[str, Any] = body_error  # pyright: ignore[reportUnknownVariableType] - JSON
     kind = _CLASSES.get(str(error.get("code")), RememoError)
     raised = kind(str(error.get("message")))

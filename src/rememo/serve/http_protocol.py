@@ -1,7 +1,7 @@
-"""The line of a client: HTTP as it is read, with an end to everything that may take for ever.
+"""HTTP protocol class for uvicorn, with limits on the size and duration of request heads and unread responses.
 
-What is wrong before an application sees it (a head that is too large, too slow, or none) is told in the one shape of all
-errors. Whoever does not read an answer is cut off.
+A request that fails before the application sees it (head too large, too slow, or malformed) gets the JSON error body of
+all errors. A client that does not read its response is disconnected.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _log = logging.getLogger("rememo.serve")
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
-    """One connection."""
+    """One client connection."""
 
     def __init__(self, config: Any, *more: Any, **named: Any) -> None:
         super().__init__(config, *more, **named)
@@ -34,10 +34,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     # ---- reading
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as its parent
-        """Begin; one line too many is told to come back."""
+        """Start, or refuse with 503 when there are too many connections."""
         super().connection_made(transport)
         if len(self.connections) > self._options.connections:
-            self.refuse(503, "the server has too many connections; come back in a second", b"retry-after: 1\r\n")
+            self.refuse(503, "the server has too many connections; retry in a second", b"retry-after: 1\r\n")
         else:
             self._await_head()
 
@@ -54,7 +54,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._refused or self.transport.is_closing():
             return
-        # Something of the next one has come; a line that is silent is uvicorn's to end.
+        # Part of the next head has come; idle connections are closed by uvicorn.
         if self._in_head and self._head:
             if self._head > self._options.max_head:
                 self._refuse_head()
@@ -67,13 +67,13 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._in_head, self._head = True, max(self._head, 1)
 
     def on_headers_complete(self) -> None:
-        """Go on to the application, unless the head is too large."""
+        """Pass the request to the application, unless the head is too large."""
         self._in_head, self._head = False, 0
         self._stop(self._late)
         self._late = None
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if len(self.url) > self._options.max_head // 2:
-            self.refuse(414, f"the address is longer than {self._options.max_head // 2:,} bytes; say it in a body")
+            self.refuse(414, f"the URL is longer than {self._options.max_head // 2:,} bytes; send parameters in a body")
         elif size > self._options.max_head or len(self.headers) > _MOST_HEADERS:
             self._refuse_head()
         else:
@@ -93,11 +93,11 @@ class BoundedHttpProtocol(HttpToolsProtocol):
     # ---- refusing
 
     def send_400_response(self, msg: str) -> None:
-        """Tell whoever speaks no HTTP so."""
+        """Refuse what is not HTTP."""
         self.refuse(400, f"{msg.rstrip('.')}: this is an HTTP/1.1 server")
 
     def refuse(self, status: int, message: str, more: bytes = b"") -> None:
-        """Answer in place of the application, and close the line."""
+        """Send an error response and close the connection."""
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
@@ -119,18 +119,18 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         if self.cycle and not self.cycle.response_complete:
-            self._await_head()  # an answer is still going out, and nothing may be written into it
+            self._await_head()  # a response is still being sent, and nothing may be written into it
         else:
             seconds = self._options.head_seconds
             self.refuse(408, f"the head of the request did not arrive within {seconds:g} seconds")
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing: who asks for another protocol is answered in this one."""
+        """Ignore upgrade requests without a warning: they are answered over HTTP/1.1."""
 
     # ---- writing
 
     def pause_writing(self) -> None:
-        """Wait for whoever reads."""
+        """Pause writing, and start watching whether the client reads."""
         super().pause_writing()
         self._watch_reader(self.transport.get_write_buffer_size())
 
@@ -144,12 +144,12 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._stalled = self.loop.call_later(self._options.stall * 3, self._look_at_reader, left)
 
     def _look_at_reader(self, before: int) -> None:
-        """Cut off whoever has read nothing since; slow is no crime, as long as it moves."""
+        """Disconnect a client that has read nothing since; a slow one may go on."""
         left = self.transport.get_write_buffer_size()
         if left < before:
             self._watch_reader(left)
             return
-        _log.warning("a client has read nothing for %g seconds and is cut off", self._options.stall * 3)
+        _log.warning("a client has read nothing for %g seconds and is disconnected", self._options.stall * 3)
         self.transport.abort()
 
     def _stop(self, *timers: asyncio.TimerHandle | None) -> None:

@@ -1,4 +1,4 @@
-"""Limits of serving: how often a key may ask, and how much is under way at once."""
+"""Limits of the server: request rates, concurrent transfers and streams, and a thread pool shared fairly."""
 
 import asyncio
 import hashlib
@@ -23,10 +23,10 @@ _MOST_BUCKETS = 10_000
 
 
 class RateLimit:
-    """A bucket of tokens for each key; one that is empty refuses."""
+    """A token bucket for each key."""
 
     def __init__(self, rate: float | None, clock: Callable[[], float] = time.monotonic) -> None:
-        """Allow so many requests a second, None for any number; a key may have a rate of its own."""
+        """Allow `rate` requests per second, None for no limit; a key may have a rate of its own."""
         self._rate = rate
         self._clock = clock
         self._lock = threading.Lock()
@@ -47,38 +47,40 @@ class RateLimit:
                 del self._buckets[next(iter(self._buckets))]
         if tokens < 1:
             wait = math.ceil((1 - tokens) / rate)
-            raise RateLimited(f"more than {rate:g} requests a second came under this key; wait {wait} seconds")
+            raise RateLimited(
+                f"rate limit exceeded: this key allows {rate:g} requests per second; retry in {wait} seconds"
+            )
 
 
 class Requester:
-    """Who a request is counted for: a key and its tenant, as soon as the key has proven itself."""
+    """The key and tenant that a request counts against, once the key is verified."""
 
     __slots__ = ("key", "tenant")
 
     def __init__(self, tenant: str = "", key: str = "") -> None:
-        """Count for a key; without one, for the server itself."""
+        """Identify a key; without one, the server itself."""
         self.tenant = tenant
         self.key = key
 
     @property
     def name(self) -> tuple[str, str]:
-        """What it is counted under."""
+        """Tenant and key id."""
         return self.tenant, self.key
 
 
 SERVER: Final = Requester()
-"""What the server does for everybody, or for itself."""
+"""The server's own work."""
 _requester: ContextVar[Requester] = ContextVar("rememo_asking", default=SERVER)
 
 
 def current_requester() -> Requester:
-    """Return whom this context does something for."""
+    """Return the requester of this context."""
     return _requester.get()
 
 
 @contextmanager
 def requesting_as(asker: Requester) -> Generator[None]:
-    """Do something for somebody meanwhile."""
+    """Set the requester of this context for the block."""
     token = _requester.set(asker)
     try:
         yield
@@ -87,18 +89,18 @@ def requesting_as(asker: Requester) -> Generator[None]:
 
 
 class VerifiedKeys:
-    """The keys that have proven themselves by what was sent, known again by a digest of that."""
+    """Cache of verified credentials: digest of the credentials to tenant and key id."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[bytes, tuple[str, str]] = {}
 
     def find(self, credentials: str) -> tuple[str, str] | None:
-        """Return whose credentials these are."""
+        """Return tenant and key id of credentials that were verified before."""
         return self._known.get(_digest(credentials))
 
     def add(self, credentials: str, name: tuple[str, str]) -> None:
-        """Keep whose they are."""
+        """Remember verified credentials."""
         digest = _digest(credentials)
         if self._known.get(digest) == name:
             return
@@ -113,7 +115,7 @@ def _digest(credentials: str) -> bytes:
 
 
 class ConcurrencyLimit:
-    """So many places for what lasts, of which one key and one tenant have a part: others always find some."""
+    """A limit of concurrent long operations, with a share for each key and each tenant."""
 
     def __init__(self, what: str, places: int, *, of_key: int, of_tenant: int) -> None:
         self._what = what
@@ -126,15 +128,15 @@ class ConcurrencyLimit:
 
     @contextmanager
     def place(self, asker: Requester) -> Generator[None]:
-        """Have a place meanwhile; raises `RateLimited` when the key or its tenant has its part, `Unavailable` when all are taken."""
+        """Hold a slot for the block; raises `RateLimited` when the key's or tenant's share is used, `Unavailable` when all are taken."""
         tenant, key = asker.name
         with self._lock:
             if self._tenants.total() >= self._places:
-                raise Unavailable(f"the server has {self._places} {self._what} open already; come back later")
+                raise Unavailable(f"the server has {self._places} {self._what} open already; retry later")
             if self._keys[tenant, key] >= self._of_key:
-                raise RateLimited(f"this key has {self._of_key} {self._what} open already; end one, or come back later")
+                raise RateLimited(f"this key has {self._of_key} {self._what} open already; close one, or retry later")
             if self._tenants[tenant] >= self._of_tenant:
-                raise RateLimited(f"this tenant has {self._of_tenant} {self._what} open already; come back later")
+                raise RateLimited(f"this tenant has {self._of_tenant} {self._what} open already; retry later")
             self._keys[tenant, key] += 1
             self._tenants[tenant] += 1
         try:
@@ -148,7 +150,7 @@ class ConcurrencyLimit:
 
 @dataclass(slots=True, eq=False)
 class _QueuedCall:
-    """One call that waits for a thread, or has one."""
+    """A call that waits for a thread or runs on one."""
 
     tenant: str
     key: str
@@ -158,11 +160,11 @@ class _QueuedCall:
 
 
 class FairThreadPool:
-    """So many calls at once, and so many more that wait for a thread, shared out among tenants and their keys.
+    """A thread pool with a bounded queue, shared fairly among tenants and their keys.
 
-    Whoever waits is served in turn: tenant by tenant, and within one key by key. One key may have all threads while nobody
-    else asks. When somebody does who has less than an equal part, there are as many threads again, so that nobody waits for
-    the long calls of another.
+    Waiting calls are served round robin by tenant, and by key within a tenant. One key may use all threads while no other
+    key has requests. For requesters below their equal share there are as many threads again, so that nobody waits for the
+    long calls of another.
     """
 
     def __init__(self, threads: int, queue: int) -> None:
@@ -175,21 +177,21 @@ class FairThreadPool:
         self._closed = False
 
     async def run(self, work: Callable[[], T], asker: Requester = SERVER) -> T:
-        """Run a call on a thread; raises `Unavailable` when too many wait already, `RateLimited` when they are the asker's own."""
-        # What the request was begun under, a trace for one, goes with it.
+        """Run a call on a thread; raises `Unavailable` when the queue is full, `RateLimited` when it is full of the requester's calls."""
+        # The context of the request, such as its trace, goes with the call.
         call = _QueuedCall(*asker.name, work, copy_context(), Future())
         with self._idle:
             if self._closed:
-                raise Unavailable("the server is being stopped; come back when it is up again")
+                raise Unavailable("the server is shutting down; retry when it is up again")
             self._enter(call)
             started = self._start()
         for call in started:
             self._pool.submit(self._do, call)
-        # By the thread's end and not by the request's: whoever stops waiting leaves a call that still runs.
+        # By the thread's end and not by the request's: a call keeps running when its request is cancelled.
         return await asyncio.wrap_future(call.future)
 
     def close(self) -> None:
-        """Wait for the calls that run and wait, and take no more."""
+        """Wait for running and queued calls, and accept no more."""
         with self._idle:
             self._closed = True
             self._idle.wait_for(lambda: not self._running and not self._waiting)
@@ -203,13 +205,13 @@ class FairThreadPool:
         if mine or not self._may_start(call.tenant, call.key):
             ours = sum(map(len, keys.values()))
             if sum(len(calls) for held in self._waiting.values() for calls in held.values()) >= self._queue:
-                raise Unavailable("the server has too much to do; come back in a second")
+                raise Unavailable("the server is overloaded; retry in a second")
             if mine >= max(1, self._queue // 2) or ours >= max(1, self._queue * 3 // 4):
-                raise RateLimited("too many requests of this key or tenant wait already; wait for their answers")
+                raise RateLimited("too many queued requests of this key or tenant; wait for their responses")
         self._waiting.setdefault(call.tenant, {}).setdefault(call.key, deque()).append(call)
 
     def _may_start(self, tenant: str, key: str) -> bool:
-        """Whether there is a thread for a key: one of those for all, or one that makes up an equal part."""
+        """Whether a thread is free for a key: a shared one, or one that makes up its equal share."""
         running, most = self._running.total(), self._threads
         if running < most:
             return True
@@ -220,11 +222,11 @@ class FairThreadPool:
         ours = sum(count for (other, _), count in self._running.items() if other == tenant)
         if ours < max(1, most // len({other for other, _ in active})):
             return True
-        # Keys of one tenant share what it has, and leave something for the others.
+        # Keys of one tenant divide its share, and leave something for the others.
         return self._running[tenant, key] < max(1, most // len(active)) and ours < most + max(1, most // 2)
 
     def _start(self) -> list[_QueuedCall]:
-        """Return the calls whose turn it is, each of which has a thread now."""
+        """Dequeue the calls that have a thread now, and return them."""
         started: list[_QueuedCall] = []
         while (turn := self._next()) is not None:
             tenant, key = turn
@@ -252,10 +254,10 @@ class FairThreadPool:
         if wanted:
             try:
                 result = call.context.run(call.work)
-            except BaseException as error:  # noqa: BLE001 - whoever waits for it is told
+            except BaseException as error:  # noqa: BLE001 - it is set on the future
                 failure = error
         with self._idle:
-            # Before it is answered: whoever asks again at once finds the thread free.
+            # Before the future is resolved: a requester that calls again at once finds the thread free.
             self._running[call.tenant, call.key] -= 1
             self._running = +self._running
             started = self._start()

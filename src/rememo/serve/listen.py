@@ -1,4 +1,4 @@
-"""Where a server listens."""
+"""The listening socket of the server."""
 
 import socket
 
@@ -8,7 +8,7 @@ _BACKLOG = 2_048
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 takes any that is free. What cannot be had raises `InvalidInput`."""
+    """Return a listening socket; port 0 takes any free port. Raises `InvalidInput` when the address is not available."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named: asyncio sends small answers without delay only on sockets that say they are TCP.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -1,4 +1,4 @@
-"""Whether a request comes from this machine: that is all that a server without keys asks for."""
+"""Whether a request comes from this machine: the only requests that a server without keys answers."""
 
 import ipaddress
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ _CLIENT_HEADERS: Final = (
     "x-forwarded-for", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip",
     "fastly-client-ip", "fly-client-ip",
 )  # fmt: skip
-"""Headers in which proxies name the client that they speak for; what several proxies say stands between commas."""
+"""Headers in which proxies name their client; entries of several proxies are separated by commas."""
 
 
 def is_local(request: Request) -> bool:
-    """Whether a request comes from this machine and means it.
+    """Whether a request comes from this machine, is addressed to it, and was not forwarded for a remote client.
 
-    A web page may not send its visitors here by a name, and a proxy on this machine brings requests from elsewhere.
+    The Host header is checked against DNS rebinding, and forwarding headers against proxies on this machine.
     """
     host = _without_port(request.headers.get("host", ""))
     return (
@@ -31,7 +31,7 @@ def is_local(request: Request) -> bool:
 
 
 def clients_behind_proxies(headers: Headers) -> Iterator[str]:
-    """Give whom proxies say that they speak for; an empty text for a proxy that names nobody."""
+    """Yield the clients that forwarding headers name; an empty text for a proxy that names none."""
     for name in _CLIENT_HEADERS:
         for value in headers.getlist(name):
             yield from (_without_port(client.strip()) for client in value.split(","))
@@ -41,13 +41,13 @@ def clients_behind_proxies(headers: Headers) -> Iterator[str]:
             named = [client for key, _, client in pairs if key.lower() == "for"]
             yield from (_without_port(client.strip('"')) for client in named or [""])
     names_client = any(name in headers for name in (*_CLIENT_HEADERS, "forwarded"))
-    # A proxy that says by which name or scheme it was asked speaks for somebody too.
+    # A proxy that forwards only the host or scheme forwards for a client too.
     if "via" in headers or (not names_client and any(name.startswith("x-forwarded-") for name in headers)):
         yield ""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, and nothing else can reach it."""
+    """Whether a host is a loopback address or name."""
     if host in _LOOPBACK_NAMES:
         return True
     try:
@@ -57,7 +57,7 @@ def is_loopback(host: str) -> bool:
 
 
 def hostname(address: str) -> str:
-    """Return the host that an address names, or nothing."""
+    """Return the host of a URL, or an empty text."""
     try:
         return urlsplit(address).hostname or ""
     except ValueError:  # brackets that hold no address

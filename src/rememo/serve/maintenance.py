@@ -1,4 +1,4 @@
-"""Upkeep: while a memory is served, `maintain()` runs every so often for each tenant that has a key, and the server's own."""
+"""Maintenance: while a memory is served, `maintain()` runs regularly for its own tenant and each tenant that has a key."""
 
 import logging
 import threading
@@ -15,10 +15,10 @@ _PATIENCE = 30.0
 
 
 class MaintenanceThread:
-    """A thread that maintains a memory from entering to leaving; what goes wrong is logged and tried again next time."""
+    """A thread that maintains a memory while the context is open; failures are logged and retried next time."""
 
     def __init__(self, memory: Memory, every: str | float | None) -> None:
-        """Run every so often ("1h", or seconds); None never runs."""
+        """Run at this interval ("1h", or seconds); None never runs."""
         self._memory = memory
         self._seconds = None if every is None else to_seconds(every, "maintain")
         if self._seconds is not None and self._seconds > threading.TIMEOUT_MAX:
@@ -53,11 +53,11 @@ class MaintenanceThread:
             self.once()
 
     def __enter__(self) -> Self:
-        """Begin; the first run comes after the first wait."""
+        """Start the thread; the first run comes after the first interval."""
         if self._seconds is None:
             return self
         if self._memory._engine.is_read_only():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-            _log.warning("the memory can only be read: it is not maintained here")
+            _log.warning("the store is read-only: it is not maintained here")
         else:
             self._thread.start()
         return self
@@ -65,7 +65,7 @@ class MaintenanceThread:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop after the tenant it is at."""
+        """Stop after the current tenant."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)

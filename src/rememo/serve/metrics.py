@@ -1,4 +1,4 @@
-"""What is served, counted: requests by route and status, what they took, and how many are under way."""
+"""Request metrics: requests by route and status, durations, and how many are in progress."""
 
 from typing import Final
 
@@ -12,11 +12,11 @@ from rememo.serve.rest.routes import Endpoint
 from rememo.serve.service import Service, require_right
 
 _UNMATCHED: Final = "none"
-"""The route of a request that no route is for: its path is the asker's own words, and there may be any number."""
+"""The route label of unmatched requests: their paths are arbitrary and would be unbounded label values."""
 
 
 class RequestMetrics:
-    """Counts requests into the metrics of a process."""
+    """The request counters of a process."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._requests = Counter(
@@ -24,26 +24,26 @@ class RequestMetrics:
             registry=metrics.registry,
         )  # fmt: skip
         self._seconds = Histogram(
-            "rememo_http_seconds", "What requests took.", ("route",), buckets=SECONDS, registry=metrics.registry
+            "rememo_http_seconds", "Duration of requests.", ("route",), buckets=SECONDS, registry=metrics.registry
         )
-        self._under_way = Gauge("rememo_http_under_way", "Requests that are being answered.", registry=metrics.registry)
+        self._under_way = Gauge("rememo_http_under_way", "Requests in progress.", registry=metrics.registry)
 
     def begin(self) -> None:
-        """Count a request that has come."""
+        """Count a request as in progress."""
         self._under_way.inc()
 
     def end(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count what became of it."""
+        """Count a finished request."""
         self._under_way.dec()
         route = getattr(scope.get("route"), "path", _UNMATCHED)
-        # Nobody may make names here: a method is one that a route has, or none.
+        # Methods of unmatched requests are arbitrary too, and not used as label values.
         method = scope["method"] if route != _UNMATCHED else _UNMATCHED
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
 
 def metrics_endpoint(service: Service, metrics: Metrics) -> Endpoint:
-    """Return what answers `/metrics`: it tells of all tenants, so it needs a key that reaches them all."""
+    """Return the endpoint of `/metrics`; its numbers are of all tenants, so it needs a key for all tenants."""
 
     async def answer(request: Request) -> Response:
         require_right(await service.admit(request), "read", "store")

@@ -1,7 +1,7 @@
-"""Values on the wire: every value type as JSON, and back. Server and client share it.
+"""Serializer: value types as JSON, and back. Server and client share it.
 
-A dataclass is an object of its fields and, for readers in other languages, its properties. Lists and tuples are arrays,
-times ISO 8601 in UTC, durations seconds.
+A dataclass becomes an object of its fields and, for clients in other languages, its properties. Lists and tuples are
+arrays, times ISO 8601 in UTC, durations seconds.
 """
 
 import json
@@ -20,7 +20,7 @@ from rememo.serve.validation_errors import describe_errors
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _FUNCTIONS = {"follow"}
-"""Functions among the fields: each side has its own."""
+"""Fields that hold functions: server and client each have their own."""
 _SINGLE_WRITE_ONLY = {"id", "version", "outcome"}
 """Properties of a receipt that only a single write has."""
 
@@ -28,7 +28,7 @@ _SINGLE_WRITE_ONLY = {"id", "version", "outcome"}
 def to_json(value: Any) -> Any:
     """Return a value as JSON values."""
     kind = cast("type[Any]", type(value))
-    # By exact types first, and plain values without a call: this is half of what an answer costs.
+    # By exact types first, and plain values without a call: this is half the cost of a response.
     if kind in _PLAIN:
         return value
     if kind is Record:
@@ -51,7 +51,7 @@ def to_json(value: Any) -> Any:
         return {name: to_json(getattr(value, name)) for name in names}
     if isinstance(value, Iterable):
         return [to_json(item) for item in cast("Iterable[Any]", value)]
-    raise TypeError(f"{kind.__name__} has no shape on the wire")
+    raise TypeError(f"{kind.__name__} cannot be serialized as JSON")
 
 
 def encode(value: Any) -> bytes:
@@ -62,12 +62,12 @@ def encode(value: Any) -> bytes:
 
 
 def from_json(kind: Any, value: Any) -> Any:
-    """Return the value of a type that `to_json` made JSON of; what does not fit raises `InvalidInput`."""
+    """Return the value of a type from what `to_json` returned; raises `InvalidInput` when it does not fit."""
     return _state_from_json(value) if kind is State else decode(kind, dump_json(value))
 
 
 def decode(kind: Any, text: str | bytes) -> Any:
-    """Return the value of a type that a JSON text tells of; what does not fit raises `InvalidInput`."""
+    """Return the value of a type from JSON text; raises `InvalidInput` when it does not fit."""
     if kind is State:
         return _state_from_json(json.loads(text))
     from pydantic import ValidationError  # noqa: PLC0415 - slow to import, and not everybody serves
@@ -75,7 +75,7 @@ def decode(kind: Any, text: str | bytes) -> Any:
     try:
         return _adapter(kind).validate_json(text)
     except ValidationError as error:
-        raise InvalidInput(f"this is no {getattr(kind, '__name__', kind)}: {describe_errors(error)}") from None
+        raise InvalidInput(f"not a valid {getattr(kind, '__name__', kind)}: {describe_errors(error)}") from None
 
 
 @cache
@@ -87,7 +87,7 @@ def _adapter(kind: Any) -> Any:
 
 @cache
 def field_names(kind: type) -> tuple[str, ...]:
-    """Return the names of what is shown of a value of a type: fields first, then properties; none for plain values."""
+    """Return the serialized names of a type: fields first, then properties; none for plain values."""
     if hasattr(kind, "_fields"):  # a named tuple
         return tuple(cast("Any", kind)._fields)
     if not is_dataclass(kind):

@@ -1,4 +1,4 @@
-"""The server: uvicorn, told how to stop."""
+"""The server: uvicorn with our protocol class and a graceful shutdown."""
 
 import asyncio
 import socket
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 GRACE: Final = 30
-"""Seconds that requests under way have to end when the server stops."""
+"""Seconds that requests in progress have to finish when the server stops."""
 
 
 class Server(uvicorn.Server):
-    """Serves an application of ours until it is told to stop; then those who would stay for ever are asked to leave."""
+    """Serves an application until it is stopped; open streams are then asked to end."""
 
     def __init__(self, app: "FastAPI", **more: Any) -> None:
         settings: dict[str, Any] = {
@@ -25,7 +25,7 @@ class Server(uvicorn.Server):
             "server_header": False,
             "ws": "none",
             "http": BoundedHttpProtocol,
-            # Longer than clients keep a line that they do not use: they let go first, and none is cut as it is used.
+            # Longer than clients keep idle connections: they close first, and none is cut as it is used.
             "timeout_keep_alive": 20,
             "timeout_graceful_shutdown": GRACE,
         }
@@ -33,6 +33,6 @@ class Server(uvicorn.Server):
         self._stopping: asyncio.Event = app.state.service.stopping
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more, let what is under way end, and close."""
+        """Accept no more requests, let those in progress finish, and close."""
         self._stopping.set()
         await super().shutdown(sockets)

@@ -1,4 +1,4 @@
-"""Service: a memory being served. Who asks is known first, then what is asked runs on a bounded number of threads."""
+"""Service: a memory being served. Requests are authenticated first, then run on a bounded number of threads."""
 
 import asyncio
 import re
@@ -34,9 +34,9 @@ T = TypeVar("T")
 _ANONYMOUS: Final = ApiKey(
     id="open", name="", tenant=ALL_TENANTS, rights=RIGHTS, created_at=datetime(1970, 1, 1, tzinfo=UTC)
 )
-"""Who asks where there are no keys: whoever is on this machine."""
+"""The key of local requests to a server without keys."""
 _UNPROVEN: Final = "\x00"
-"""The tenant of those who have not proven a key yet; no label is like this."""
+"""The tenant that unverified requests count against; no label can have this value."""
 _DIGITS: Final = 20
 _ROOT_PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+", re.ASCII)
 
@@ -46,47 +46,47 @@ class ServerOptions:
     """How a memory is served."""
 
     rate: float | None = None
-    """Requests a second under one key; None for any number."""
+    """Requests per second of one key; None for no limit."""
     max_body: int = 16 * 2**20
     """The largest body, in bytes."""
     max_import: int = 4 * 2**30
-    """The largest export that can be brought in, in bytes."""
+    """The largest import, in bytes."""
     max_head: int = 64 * 2**10
     """The largest head of a request, address and headers together, in bytes."""
     head_seconds: float = 15.0
     """Seconds that the head of a request may take to arrive."""
     body_seconds: float = 60.0
-    """Seconds that a body may take to arrive; of an export that is brought in, each piece of it."""
+    """Seconds that a body may take to arrive; for an import, each chunk of it."""
     connections: int = 1_000
-    """Lines that may be open at once."""
+    """Open connections at most."""
     threads: int = 4
-    """Calls that run at once."""
+    """Calls that run concurrently."""
     queue: int = 128
-    """Calls that wait for a thread; one more is told to come back."""
+    """Calls that wait for a thread; further ones are refused with 503."""
     traces: bool = False
-    """Whether to make spans, of requests and of what they do."""
+    """Whether to make OpenTelemetry spans of requests and operations."""
     streams: int = 100
-    """Followers of changes at once; one more is told to come back. A key may have a quarter of them, a tenant half."""
+    """Concurrent change streams; further ones are refused with 503. A key may have a quarter of them, a tenant half."""
     transfers: int = 16
-    """Exports at once; a key may have a quarter of them, a tenant half. Of imports, which need space on the disk, a quarter
-    of this, one for each key."""
+    """Concurrent exports; a key may have a quarter of them, a tenant half. Imports, which need space on the disk, may be a
+    quarter of this, one for each key."""
     export_seconds: float = 3_600.0
     """Seconds that an export may take, however slowly it is read."""
     poll: float = 0.2
-    """How often to look whether another process has written, in seconds, while somebody follows."""
+    """Seconds between checks for writes of other processes while a change stream is open."""
     heartbeat: float = 15.0
-    """Seconds without a change after which a follower is told that the line is open."""
+    """Seconds without a change after which a stream sends a keep-alive comment."""
     stall: float = 30.0
-    """Seconds that a follower may leave unread what it is sent; any other answer is given up after three times as long."""
+    """Seconds that a stream may be unread before it is closed; other responses may be unread three times as long."""
     origins: Sequence[str] = ()
-    """Web pages that may ask from a browser."""
+    """Allowed origins of browser requests (CORS)."""
     warm: bool = False
-    """Whether to read what the first search needs when the server starts, before anybody asks."""
+    """Whether to warm the caches of the first search when the server starts."""
     root_path: str = ""
-    """The path below which a proxy shows the server, such as `/memory`; whether the proxy passes it on does not matter."""
+    """The path prefix under which a proxy publishes the server, such as `/memory`; the proxy may strip it or not."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant."""
+        """Raise `InvalidInput` for values out of range."""
         for name, least in (
             ("max_body", 1),
             ("max_import", 1),
@@ -111,7 +111,7 @@ class ServerOptions:
 
 
 class Service:
-    """What every route works with."""
+    """Authentication, limits and views of one served memory."""
 
     def __init__(self, memory: Memory, options: ServerOptions) -> None:
         self.memory = memory
@@ -119,7 +119,7 @@ class Service:
         self.keys = ApiKeys(memory)
         self.rate = RateLimit(options.rate)
         self.stopping = asyncio.Event()
-        """Set when the server is about to stop: whoever would stay for ever leaves."""
+        """Set when the server is about to stop: open streams end."""
         self.streams = ConcurrencyLimit(
             "streams", options.streams, of_key=options.streams // 4, of_tenant=options.streams // 2
         )
@@ -129,51 +129,51 @@ class Service:
         self.imports = ConcurrencyLimit("imports", transfers // 4, of_key=1, of_tenant=transfers // 8)
         self._proven = VerifiedKeys()
         self._threads = FairThreadPool(options.threads, options.queue)
-        # Those who only wait for jobs keep nobody from a thread who has something to do.
+        # Calls that only wait for jobs have threads of their own, and block no others.
         self._waiting = FairThreadPool(options.threads, options.queue)
 
     async def run(self, call: Callable[[], T], *, waits: bool = False, asker: Requester | None = None) -> T:
-        """Run a call on a thread, in the turn of whoever asks in this context.
+        """Run a call on a thread, queued under the requester of this context.
 
-        Raises `Unavailable` when too many wait already, `RateLimited` when they are the asker's own.
+        Raises `Unavailable` when the queue is full, `RateLimited` when it is full of the requester's calls.
         """
         return await (self._waiting if waits else self._threads).run(call, asker or current_requester())
 
     def begin(self, request: Request) -> Requester:
-        """Return who a request is counted for: the key that it has proven before, else wherever it comes from."""
+        """Return the requester that a request counts against: its verified key, else its address."""
         known = self._proven.find(_credentials(request))
         return Requester(*known) if known else Requester(_UNPROVEN, request.client.host if request.client else "")
 
     def is_verified(self, request: Request) -> bool:
-        """Whether the key of a request has proven itself here before; it is checked again all the same."""
+        """Whether the credentials of a request were verified before; they are checked again all the same."""
         return self._proven.find(_credentials(request)) is not None
 
     def mark_verified(self, request: Request, key: ApiKey) -> None:
-        """Count a request for its key from now on, and those that come with the same credentials."""
+        """Count a request, and later ones with the same credentials, against its key."""
         if (asker := current_requester()) is not SERVER:
             asker.tenant, asker.key = key.tenant, key.id
         self._proven.add(_credentials(request), (key.tenant, key.id))
 
     def degraded(self) -> list[str]:
-        """Return what the memory goes on without: `kv` or `embedder`, by name only, since anybody may ask for it."""
+        """Return the names of unavailable parts, `kv` or `embedder`; names only, since the route needs no key."""
         engine = self.memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         engine.model.follow()
         return sorted({part.name for part in engine.health() if not part.ok})
 
     def close(self) -> None:
-        """End what is under way, and take no more."""
+        """Finish running calls, and accept no more."""
         self._threads.close()
         self._waiting.close()
 
     async def admit(self, request: Request) -> ApiKey:
-        """Return the key of a request, and count the request; raises `Unauthorised` or `RateLimited`."""
+        """Authenticate a request and count it; raises `Unauthorised` or `RateLimited`."""
         return await self.run(lambda: self.authenticate(request))
 
     def authenticate(self, request: Request) -> ApiKey:
-        """Do what `admit` does, on a thread that works already."""
+        """Authenticate a request and count it, on the calling thread."""
         given = request.headers.get("authorization")
         scheme, _, text = (given or "").partition(" ")
-        # Clients of mem0 send a key wherever they ask, so on a server without keys any of theirs will do.
+        # Clients of mem0 always send a key, so a server without keys accepts any of theirs.
         is_open = (given is None or scheme.lower() == "token") and is_local(request) and not self.keys.any()
         if given is not None and not is_open:
             if scheme.lower() not in ("bearer", "token"):
@@ -185,9 +185,9 @@ class Service:
                     "this came through a proxy, and a server without keys answers this machine only; make a key with"
                     " `rememo keys add` and send it as `Authorization: Bearer rememo_…`"
                 )
-            raise Unauthorised("this server wants a key: send it as `Authorization: Bearer rememo_…`")
+            raise Unauthorised("this server needs a key: send it as `Authorization: Bearer rememo_…`")
         else:
-            # A page's simple requests, such as a form, are sent without asking first; a key it cannot know.
+            # A page's simple requests, such as a form, are sent without a preflight; a key it cannot know.
             self.check_origin(request)
             key = _ANONYMOUS
         request.state.key = key.id
@@ -200,14 +200,14 @@ class Service:
         return key
 
     async def audit_refusal(self, request: Request) -> None:
-        """Note in the audit trail, where it is on, that a key was refused what it asked for.
+        """Append an audit entry for a request that was forbidden to a key, where auditing is on.
 
-        Who has no key is not noted there: anybody could fill it.
+        Requests without a valid key are not audited: anybody could fill the trail.
         """
         reach: Scope | None = getattr(request.state, "reach", None)
         if reach is None or self.memory._engine.audit is None:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
             return
-        # By its route, not by its path: what is noted stays, and a path may name somebody.
+        # By its route, not by its path: audit entries stay, and a path may name a person.
         asked = f"{request.method} {getattr(request.scope.get('route'), 'path', '')}"
 
         def note() -> None:
@@ -217,28 +217,28 @@ class Service:
         await self.run(note)
 
     def check_origin(self, request: Request) -> None:
-        """Refuse what a web page sends that nobody allowed: its visitors are on this machine, and it is not."""
+        """Refuse requests of web pages whose origin is not allowed: a visitor's browser runs on this machine."""
         origin = request.headers.get("origin")
         if origin is None or origin in self.options.origins:
             return
         host, there = hostname(f"//{request.headers.get('host', '')}"), hostname(origin)
         if not (is_loopback(host) and is_loopback(there)):
-            raise Forbidden(f"web pages of {origin[:200]!r} may not ask here; `rememo serve --origin` allows them")
+            raise Forbidden(f"origin {origin[:200]!r} is not allowed; `rememo serve --origin` allows it")
 
     def body_limit(self, request: Request, limit: int) -> int:
-        """Return the largest body that a request may have: what the server allows, or its key if that is less."""
+        """Return the size limit of a request's body: the smaller of the server's and the key's."""
         return min(limit, getattr(request.state, "body_limit", None) or limit)
 
     def reauthenticate(self, request: Request, key: ApiKey) -> None:
-        """Raise `Unauthorised` when the key of a request that lasts is not good any more."""
+        """Raise `Unauthorised` when the key of a long-running request is no longer valid."""
         given = request.headers.get("authorization")
         if given is not None:
             self.keys.check(given.partition(" ")[2].strip())
         elif key.id != _ANONYMOUS.id or self.keys.any():
-            raise Unauthorised("this server wants a key now: send it as `Authorization: Bearer rememo_…`")
+            raise Unauthorised("this server needs a key now: send it as `Authorization: Bearer rememo_…`")
 
     async def body(self, request: Request, *, most: int | None = None) -> bytes:
-        """Return the body of a request; one that is too large is not read to its end."""
+        """Return the body of a request; raises `HttpError` as soon as it is too large or too slow."""
         limit = self.body_limit(request, most or self.options.max_body)
         parts: list[bytes] = []
         size = 0
@@ -258,21 +258,21 @@ class Service:
         return b"".join(parts)
 
     def view(self, key: ApiKey, asked: dict[str, list[str]]) -> Memory:
-        """Return the view that a key has, narrowed by what an address asks for; never wider than the key."""
+        """Return the view of a key, narrowed by the scope parameters of a request; never wider than the key."""
         words = {name: values[0] for name, values in asked.items() if name != "as_of"}
         tenant = check_label(words.get("tenant", key.scope.tenant), "tenant")
         if key.tenant not in (ALL_TENANTS, tenant) or tenant == RESERVED:
-            raise Forbidden(f"key {key.id} does not reach tenant {tenant!r}")
+            raise Forbidden(f"key {key.id} has no access to tenant {tenant!r}")
         reach: Scope = replace(key.scope, tenant=tenant)
         labels = {name: words[name] for name in LABELS if name in words}
         for name, value in labels.items():
             held = getattr(reach, name)
             if held is not None and held != value:
-                raise Forbidden(f"key {key.id} reaches {name} {held!r} only, not {value!r}")
+                raise Forbidden(f"key {key.id} is bound to {name} {held!r}, and has no access to {value!r}")
         memory = walled(self.memory, reach).scope(**labels)
         if "pool" in words:
             if key.is_bound:
-                raise Forbidden(f"key {key.id} is bound to labels and reaches no pools")
+                raise Forbidden(f"key {key.id} is bound to labels and has no access to pools")
             memory = memory.pool(words["pool"])
         for moment in asked.get("as_of", ()):
             memory = memory.as_of(parse_moment(moment))
@@ -280,36 +280,36 @@ class Service:
 
 
 def require_right(key: ApiKey, right: Right, reach: Reach) -> None:
-    """Refuse what a key has not the right to do, or what reaches further than the key."""
+    """Raise `Forbidden` when a key lacks a right, or its scope is smaller than an operation's reach."""
     if right not in key.rights:
-        raise Forbidden(f"key {key.id} has no right to {right}; it may {', '.join(key.rights)}")
+        raise Forbidden(f"key {key.id} lacks the right {right!r}; it has {', '.join(key.rights)}")
     if reach == "room" and (key.agent is not None or key.user is not None):
-        raise Forbidden(f"key {key.id} is bound to an agent or a user, and this concerns all who speak in a room")
+        raise Forbidden(f"key {key.id} is bound to an agent or a user, and this operation covers the whole room")
     if reach in ("tenant", "store") and key.is_bound:
-        raise Forbidden(f"key {key.id} is bound to labels, and this concerns the whole tenant")
+        raise Forbidden(f"key {key.id} is bound to labels, and this operation covers the whole tenant")
     if reach == "store" and key.tenant != ALL_TENANTS:
-        raise Forbidden(f"key {key.id} reaches one tenant, and this concerns them all")
+        raise Forbidden(f"key {key.id} is for one tenant, and this operation covers all tenants")
 
 
 def acting_as_key(key: ApiKey | str, request: Request) -> ActorContext:
-    """Return what says in the audit trail which key (or its id) asked, and from where."""
+    """Return the context in which audit entries name a key (or its id), the request and the client's address."""
     address = request.client.host if request.client else "unknown"
     id = key if isinstance(key, str) else key.id
     return acting(actor=f"key:{id}", session=request.state.id, address=address)
 
 
 def too_large(limit: int) -> HttpError:
-    """Return the fault of a body that is too large."""
+    """Return the error of a body that is too large."""
     return HttpError(413, f"the body is larger than the {limit:,} bytes allowed here")
 
 
 def too_slow(seconds: float) -> HttpError:
-    """Return the fault of a body that does not come."""
+    """Return the error of a body that does not arrive in time."""
     return HttpError(408, f"the body did not arrive within {seconds:g} seconds; send it faster, or in smaller parts")
 
 
 def _credentials(request: Request) -> str:
-    """Return what a request proves itself by, on the routes and on the pages."""
+    """Return the credentials of a request: its authorization header and its cookies."""
     return f"{request.headers.get('authorization', '')}\n{request.headers.get('cookie', '')}"
 
 

@@ -1,4 +1,4 @@
-"""Requests as spans: what a memory does for somebody is part of what they do, wherever their own trace began."""
+"""Tracing middleware: each request is a span under the trace of its client."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ _SERVER_FAULT: Final = 500
 
 
 class TracingMiddleware:
-    """Makes a span of each request, under the trace that its `traceparent` names."""
+    """Starts a span for each request, under the trace of its `traceparent` header."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""What is wrong with values that were sent, in the words that the memory itself has for it."""
+"""Validation errors of pydantic, described in the memory's own error texts."""
 
 import reprlib
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _CHECKS: Final[dict[str, Callable[[object], object]]] = {
     "trust": lambda value: check_unit(value, "trust"),
     "threshold": lambda value: check_unit(value, "threshold"),
 }
-"""What the memory says of a value of this name; only a value that is refused anyway is looked at."""
+"""The memory's own check for a parameter of this name; run only on values that pydantic refused."""
 _NOUNS: Final = {
     "string_type": "text",
     "bool_type": "True or False",
@@ -40,16 +40,16 @@ _NOUNS: Final = {
     "none_required": "nothing",
 }
 _SHOW_VALUE: Final = {"bool_type", "bool_parsing", "int_parsing", "float_parsing", "int_from_float", "finite_number"}
-"""Where the value says more than its type."""
+"""Errors whose message shows the value instead of its type."""
 _TIME_ERRORS: Final = {"datetime_parsing", "datetime_from_date_parsing", "datetime_object_invalid", "timezone_aware"}
 
 
 def list_errors(error: "ValidationError") -> list[tuple[str, str]]:
-    """Return each field that does not fit, and what is wrong with it."""
+    """Return each invalid field with a description of its error."""
     groups: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
     every = error.errors(include_url=False)
     for problem in every:
-        # Where a value may be one of several, each of them says at the same place why it is not.
+        # A union reports one error for each of its members, at the same location.
         sides = [other for other in every if _is_alternative(problem, other)]
         groups.setdefault(
             problem["loc"][:-1] if len(sides) > 1 and len(problem["loc"]) > 1 else problem["loc"], []
@@ -63,7 +63,7 @@ def _is_alternative(problem: "ErrorDetails", other: "ErrorDetails") -> bool:
 
 
 def describe_errors(error: "ValidationError") -> str:
-    """Return what does not fit, in one line."""
+    """Return the first errors in one line."""
     return "; ".join(problem for _, problem in list_errors(error)[:_MOST_ERRORS])
 
 
@@ -80,9 +80,9 @@ def _describe_error(place: str, group: "list[ErrorDetails]") -> str:
     if kind == "missing":
         return f"{place} is missing"
     if kind == "extra_forbidden":
-        return f"{place} is not known here"
+        return f"{place} is not a known field"
     if kind == "json_invalid":
-        return f"it is not JSON: {problem.get('ctx', {}).get('error', problem['msg'])}"
+        return f"not valid JSON: {problem.get('ctx', {}).get('error', problem['msg'])}"
     if nouns and len(group) == len([each for each in group if each["type"] in _NOUNS]):
         shown = reprlib.repr(value) if kind in _SHOW_VALUE and len(group) == 1 else type(value).__name__
         return f"{place} must be {' or '.join(nouns)}, not {shown}"
@@ -97,7 +97,7 @@ def _describe_error(place: str, group: "list[ErrorDetails]") -> str:
 
 
 def _location(loc: tuple[Any, ...]) -> str:
-    """Return where a value stands, such as `items[0].text`."""
+    """Return the location of a value, such as `items[0].text`."""
     text = ""
     for part in loc:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)

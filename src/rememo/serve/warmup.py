@@ -1,4 +1,4 @@
-"""Warming: what the first question would have to read is read when the server starts, on a thread of its own."""
+"""Warm-up: load what the first search needs when the server starts, on a thread of its own."""
 
 import logging
 import threading
@@ -11,7 +11,7 @@ _log = logging.getLogger("rememo.serve")
 
 
 class Warmup:
-    """A thread that asks a memory once for everything; it ends by itself."""
+    """A thread that runs one search; it ends by itself."""
 
     def __init__(self, memory: Memory, *more: Callable[[], None]) -> None:
         self._memory = memory
@@ -19,11 +19,11 @@ class Warmup:
         self._thread = threading.Thread(target=self._warm, name="rememo-warming", daemon=True)
 
     def start(self) -> None:
-        """Begin; whoever asks meanwhile is answered as without it."""
+        """Start the thread; requests are answered meanwhile."""
         self._thread.start()
 
     def join(self) -> None:
-        """Wait until it is done: nothing may read a memory that is closed."""
+        """Wait until it is done: it must not read a closed memory."""
         if self._thread.ident is not None:
             self._thread.join()
 
@@ -34,4 +34,4 @@ class Warmup:
             # A word nobody uses: the view, the vectors and the model are read all the same.
             self._memory.search("rememo", limit=1)
         except RememoError as error:
-            _log.warning("the memory could not be read in advance: %s", error)
+            _log.warning("the memory could not be warmed up: %s", error)

@@ -1,7 +1,7 @@
-"""What an answer carries for a key that may write and not read: ids, versions, counts and states, and no contents.
+"""Responses for keys that may write and not read: ids, versions, counts and states, without contents.
 
-It is decided by the shape of the answer and not by the route, so that a route that is added later is safe by itself: what
-is not known to be harmless is emptied. The shape stays, and so does what clients and the description of the API rely on.
+This is decided by the shape of the response and not by the route, so that a new route is safe by default: every field that
+is not known to be harmless is emptied. The shape stays, since clients and the OpenAPI document rely on it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,21 +21,21 @@ _KEPT: Final = frozenset(
         "redacted", "forgotten", "not_found", "held_back", "results", "key", "name", "tenant",
     }
 )  # fmt: skip
-"""Fields that name something, or say what became of it. What was asked for by a name is told by it."""
+"""Fields that identify something or report an outcome."""
 _MEM0_KEPT: Final = frozenset({"message", "status"})
-"""Beside these, what the routes of mem0 say in words of their own."""
+"""Further fields of mem0's routes that are kept."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def strip_contents(value: Any) -> Any:
-    """Return an answer as JSON values without what is kept in the memory."""
+    """Return a response as JSON values without the contents of records."""
     if value is None or isinstance(value, bool | int | datetime):
-        return to_json(value)  # a count, a version, whether it was done, or when
+        return to_json(value)  # a count, a version, a success flag or a time
     return _strip(value)
 
 
 def strip_mem0_contents(value: Any) -> Any:
-    """Return an answer of mem0's routes without what is kept in the memory."""
+    """Return a response of mem0's routes without the contents of records."""
     if isinstance(value, Mapping):
         fields = cast("Mapping[str, Any]", value)
         return {
@@ -56,7 +56,7 @@ def _strip(value: Any) -> Any:
         named = {field.alias or name: getattr(value, name) for name, field in kind.model_fields.items()}
         named = {name: item for name, item in named.items() if item is not None}
     elif names := field_names(kind):
-        # A record tells its fields alone.
+        # A record is serialized by its fields alone.
         named = {name: getattr(value, name) for name in (value.to_dict() if isinstance(value, Record) else names)}
     else:
         return _empty_value(value)
@@ -78,7 +78,7 @@ def _strip_field(name: str, value: Any) -> Any:
 
 
 def _empty_value(value: Any) -> Any:
-    """Return what stands for a value that is not told."""
+    """Return the empty value of the same JSON type."""
     if isinstance(value, str):
         return ""
     if isinstance(value, bool):
@@ -94,10 +94,7 @@ def _empty_value(value: Any) -> Any:
 
 @cache
 def _declared(kind: type) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the fields that hold whole numbers, switches or words out of a short list, and those that hold anything.
-
-    Of the latter not even the type is told.
-    """
+    """Return the fields of integers, booleans and literals, which are kept, and those of any type, which become null."""
     hints = get_type_hints(kind)
     plain = frozenset(name for name, hint in hints.items() if _is_plain(hint))
     return plain, frozenset(name for name, hint in hints.items() if hint is Any)

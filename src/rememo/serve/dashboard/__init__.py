@@ -1,1 +1,1 @@
-"""The dashboard: pages to look into a memory, made on the server."""
+"""The dashboard: server-rendered pages to inspect and manage a memory."""

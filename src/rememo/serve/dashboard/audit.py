@@ -1,4 +1,4 @@
-"""The audit trail, page by page, and whether its chain is whole."""
+"""The audit page: entries, and the verification of the hash chain."""
 
 from typing import Any, Final
 
@@ -11,12 +11,12 @@ from rememo.serve.service import require_right
 _PAGE_SIZE: Final = 30
 _NAMED: Final = 3
 _LINKED: Final = 64
-"""Characters of an id; a longer one is shown and leads nowhere."""
+"""Characters of an id at most to be a link."""
 _DIGITS: Final = 18
 
 
 def audit_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return lines of the trail, latest first, and what verifying found where the address asks for it."""
+    """Return entries of the trail, latest first, with the result of verifying where the query asks for it."""
     memory, query = visit.memory, visit.query
     up_to = _parse_number(query["up_to"], "up_to") if "up_to" in query else None
     entries = memory.audit.list(

@@ -1,4 +1,4 @@
-"""What can be changed from the pages: each change is one write that can be taken back."""
+"""The changes that pages can make: each is one write that can be undone."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -20,68 +20,68 @@ from rememo.serve.rest.overrides import resolve
 from rememo.serve.service import require_right
 
 Change = Callable[[Visit], tuple[str, Receipt | None]]
-"""Makes a change, and returns what to say of it, with the receipt of what can be taken back."""
+"""Makes a change, and returns its message, with the receipt of what can be undone."""
 
 
 def pin(visit: Visit) -> tuple[str, Receipt | None]:
-    """Keep a record by every pruning, or no more."""
+    """Pin or unpin a record."""
     pinned = visit.form.get("pinned") == "yes"
     receipt = visit.memory.update(_form_id(visit), pinned=pinned)
-    return ("Pinned." if pinned else "No longer pinned."), receipt
+    return ("Pinned." if pinned else "Unpinned."), receipt
 
 
 def correct(visit: Visit) -> tuple[str, Receipt | None]:
-    """Give a record another text, unless it has changed since the page was made."""
+    """Correct the text of a record, unless it has changed since the page was rendered."""
     id, memory = _form_id(visit), visit.memory
     kind = memory.get(id).kind
     if kind not in CORRECTABLE:
-        raise InvalidInput(f"a {kind} is not corrected by hand: it follows what it was made from")
-    # Browsers send line ends as two characters.
+        raise InvalidInput(f"the text of a {kind} cannot be corrected: it follows its sources")
+    # Browsers send line breaks as CRLF.
     text = visit.form.get("text", "").replace("\r\n", "\n")
     return "Corrected.", memory.update(id, text=text, expected_version=_form_version(visit))
 
 
 def delete(visit: Visit) -> tuple[str, Receipt | None]:
-    """End a record."""
+    """Delete a record."""
     id, memory = _form_id(visit), visit.memory
     kind = memory.get(id).kind
     if kind in NOT_DELETABLE:
-        raise InvalidInput(f"a {kind} is not deleted by itself: it belongs to something else")
+        raise InvalidInput(f"a {kind} cannot be deleted on its own: it is part of something else")
     return "Deleted.", memory.delete(id)
 
 
 def undo(visit: Visit) -> tuple[str, Receipt | None]:
-    """Take back what was done a moment ago."""
+    """Undo the last change."""
     if visit.flash is None or visit.flash.at is None:
-        raise InvalidInput("what was done cannot be taken back from here any more; its versions are still there")
+        raise InvalidInput("this change can no longer be undone from here; earlier versions are on the record's page")
     view = visit.service.view(visit.key, {"tenant": [visit.flash.tenant]})
     undo_write(view, visit.flash.at)
-    return "Taken back.", None
+    return "Undone.", None
 
 
 def resolve_conflict(visit: Visit) -> tuple[str, Receipt | None]:
-    """Decide a conflict."""
+    """Resolve a conflict."""
     receipt = resolve(visit.memory, facts=visit.form.get("facts", "").split(), keep=visit.form.get("keep", ""))
-    return "Decided.", receipt
+    return "Conflict resolved.", receipt
 
 
 def confirm_revision(visit: Visit) -> tuple[str, Receipt | None]:
-    """Say that something was replaced by what was said later."""
+    """Confirm that a later statement replaced a record."""
     visit.memory.revisions.confirm(_form_id(visit), visit.form.get("by", ""))
-    return "Confirmed: the later statement took its place.", None
+    return "Confirmed: the later statement replaced it.", None
 
 
 def reject_revision(visit: Visit) -> tuple[str, Receipt | None]:
-    """Say that something still holds."""
+    """Reject a revision: the record is still current."""
     visit.memory.revisions.reject(_form_id(visit), visit.form.get("by", ""))
-    return "Rejected: the earlier statement still holds.", None
+    return "Rejected: the earlier statement is still current.", None
 
 
 def load_demo_data(visit: Visit) -> tuple[str, Receipt | None]:
-    """Load the demo into a memory that is empty."""
+    """Load the demo into an empty memory."""
     memory = visit.memory
     if memory.count():
-        raise InvalidInput("there is something in this memory already; the demo is for an empty one")
+        raise InvalidInput("this memory is not empty; the demo is for an empty one")
     load_demo(memory, ask=visit.may("write", "tenant"))
     return "The demo is loaded: search it, or look at its conversation and facts.", None
 
@@ -95,7 +95,7 @@ REQUIRED_RIGHTS: Final[dict[str, Need]] = {
     "snapshot": ("write", "tenant"),
     "erase": ("admin", "tenant"),
 }
-"""What a key needs for a change; the others need the right to write."""
+"""The right and reach that a change needs; the others need the right to write."""
 CHANGES: Final[dict[str, Change]] = {
     "pin": pin,
     "correct": correct,
@@ -117,7 +117,7 @@ PAGE_CHANGES: Final[dict[str, Callable[[Visit], tuple[str, dict[str, Any]]]]] = 
     "make-key": make_key,
     "erase": erase_user,
 }
-"""Changes that are answered by a page of their own, since what they tell is told once."""
+"""Changes that respond with a page of their own, since its content is shown only once."""
 
 
 def make_change(visit: Visit, name: str) -> tuple[str, Receipt | None]:
@@ -127,7 +127,7 @@ def make_change(visit: Visit, name: str) -> tuple[str, Receipt | None]:
 
 
 def answer_change(visit: Visit, name: str) -> tuple[str, dict[str, Any]]:
-    """Make a change that the key has the right to, and return the page that tells of it."""
+    """Make a change that the key has the right to, and return its page."""
     _require_change_right(visit, name)
     return PAGE_CHANGES[name](visit)
 
@@ -143,5 +143,5 @@ def _form_id(visit: Visit) -> str:
 def _form_version(visit: Visit) -> int:
     text = visit.form.get("version", "")
     if not text.isascii() or not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - below 2 ** 62
-        raise InvalidInput("the version that was corrected is not told; open the record again")
+        raise InvalidInput("the form has no version; open the record again")
     return int(text)

@@ -1,4 +1,4 @@
-"""Charts as numbers: where the templates put the shapes. Nothing here knows HTML."""
+"""Chart geometry: positions and sizes for the templates, without HTML."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _MIN_HEIGHT: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartSegment:
-    """The part of a column that one series has."""
+    """The part of a column that belongs to one series."""
 
     series: int
     """From 0."""
@@ -24,7 +24,7 @@ class ChartSegment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartColumn:
-    """One column of a chart, its pieces one upon the other."""
+    """One column of a chart, with its stacked segments."""
 
     since: datetime
     until: datetime
@@ -37,7 +37,7 @@ class ChartColumn:
 
 
 def chart_columns(edges: Sequence[datetime], series: Sequence[Sequence[int]]) -> list[ChartColumn]:
-    """Return columns of what several series count between moments; the largest is as high as the chart."""
+    """Return the columns of stacked series between time edges; the largest is as high as the chart."""
     counts = list(zip(*series, strict=True))
     most = max(map(sum, counts), default=0) or 1
     step = WIDTH / max(1, len(counts))
@@ -51,7 +51,7 @@ def chart_columns(edges: Sequence[datetime], series: Sequence[Sequence[int]]) ->
 
 
 def _segments(counts: Sequence[int], most: int) -> tuple[ChartSegment, ...]:
-    # What is there at all can be seen; the largest gives way.
+    # Every non-zero segment is visible; the largest gives up the space.
     heights = [max(_MIN_HEIGHT, round(count / most * HEIGHT, 1)) if count else 0.0 for count in counts]
     largest = heights.index(max(heights))
     heights[largest] -= max(0.0, sum(heights) - HEIGHT)
@@ -65,6 +65,6 @@ def _segments(counts: Sequence[int], most: int) -> tuple[ChartSegment, ...]:
 
 
 def equal_steps(first: datetime, last: datetime, number: int) -> list[datetime]:
-    """Return moments at equal distances, one more than the columns between them."""
+    """Return equidistant times, one more than the number of intervals."""
     whole = last - first
     return [first + whole * place / number for place in range(number + 1)]

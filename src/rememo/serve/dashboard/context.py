@@ -1,4 +1,4 @@
-"""What a model would be shown for a question: the very text, part by part, with what each part costs."""
+"""The context page: the text that a model would be shown for a question, part by part, with its token counts."""
 
 from typing import Any, Final
 
@@ -44,7 +44,7 @@ def context_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def split_context(text: str) -> list[tuple[str, str]]:
-    """Return a context's text by its parts, nothing lost; what stands around them is the frame.
+    """Return a context's text by its parts, complete; the text around them is the frame.
 
     An item is one line that begins with its mark, so that no text can pass for a heading.
     """

@@ -1,8 +1,7 @@
-"""Text as it may be shown: whatever it holds, it cannot hide, turn the page round, or make it too large.
+"""Display of untrusted text: no hidden characters, no direction overrides, no excessive length.
 
-What is invisible and changes how text reads (marks of direction, zero-width spaces, control characters) is told by its
-number. Joiners and variation selectors stay: emoji and many scripts need them. Markup is the templates' concern: they
-escape everything.
+Invisible characters that change how text reads (direction marks, zero-width spaces, control characters) are shown by their
+code points. Joiners and variation selectors stay: emoji and many scripts need them. Templates escape all markup.
 """
 
 import html
@@ -33,12 +32,12 @@ class Cut(NamedTuple):
 
 
 def visible(value: object) -> str:
-    """Return a text in which nothing is invisible."""
+    """Return a text with invisible characters shown by their code points."""
     return str(value).translate(_VISIBLE_NAMES)
 
 
 def cut(value: object, most: int = PREVIEW) -> Cut:
-    """Return at most so many characters of a text, fewer where they would take too much room on a page."""
+    """Return at most `most` characters of a text, fewer where they would take too many bytes on a page."""
     text, room = str(value), most * _BYTES_A_CHARACTER
     taken = min(most, len(text))
     while len(html.escape(visible_text := visible(text[:taken])).encode(errors="replace")) > room:
@@ -57,49 +56,49 @@ def part(text: str, number: int) -> str:
 
 
 def label(value: object) -> str:
-    """Return a name, short enough for a line."""
+    """Return a name, cut to fit a line."""
     text, more = cut(value, 80)
     return text.replace("\n", " ") + ("…" if more else "")
 
 
 def to_text(value: Any) -> str:
-    """Return JSON values as text."""
+    """Return a JSON value as text."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def cut_fields(values: Mapping[str, Any]) -> dict[str, Cut]:
-    """Return some fields of a mapping, each cut."""
+    """Return the first fields of a mapping, each cut."""
     return {label(name): cut(to_text(value), 300) for name, value in list(values.items())[:40]}
 
 
 def summarise(values: Mapping[str, Any]) -> str:
-    """Return a mapping as one short line."""
+    """Return a mapping as one line, cut."""
     text, more = cut(", ".join(f"{name} {to_text(value)}" for name, value in list(values.items())[:40]), 300)
     return text + ("…" if more else "")
 
 
 def format_time(value: datetime | None) -> str:
-    """Return a time as people read it, in UTC."""
+    """Return a time for display, in UTC."""
     return "" if value is None else f"{value.astimezone(UTC):%d %b %Y, %H:%M}"
 
 
 def format_day(value: datetime) -> str:
-    """Return a date as people read it."""
+    """Return a date for display."""
     return f"{value.astimezone(UTC):%A, %d %B %Y}"
 
 
 def iso(value: datetime) -> str:
-    """Return a time for programs."""
+    """Return a time as ISO 8601."""
     return value.astimezone(UTC).isoformat()
 
 
 def form_time(value: datetime | None) -> str:
-    """Return a time as a form's field takes it."""
+    """Return a time as a form field takes it."""
     return "" if value is None else f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S}"
 
 
 def format_size(count: float) -> str:
-    """Return a number of bytes as people read it."""
+    """Return a number of bytes for display."""
     for unit in ("bytes", "KB", "MB", "GB"):
         if count < 1024:  # noqa: PLR2004 - a step of units
             return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"

@@ -1,6 +1,6 @@
-"""Removing somebody for good: who, what goes, the name typed again, and the receipt.
+"""The erase page: choose a user, preview, confirm by typing the name, and the receipt.
 
-The receipt names whom it is about, so nothing keeps it here: it is shown once, and the page can save it as a file.
+The receipt names the erased user, so it is not stored: it is shown once, and the page can save it as a file.
 """
 
 import json
@@ -30,7 +30,7 @@ COUNT_TEXTS: Final = {
 
 
 def erase_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return whom one could erase; of somebody who is named, what would go."""
+    """Return the users, or the preview of erasing one."""
     memory, user = _whole_tenant(visit), visit.query.get("user")
     visit.begin()
     names = memory.users()
@@ -44,11 +44,11 @@ def erase_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def erase_user(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Erase whom the form names, if the name was typed again, and return the page of the receipt."""
+    """Erase the user of the form, if the name was typed again, and return the page of the receipt."""
     user, typed = visit.form.get("user", ""), visit.form.get("typed", "").strip()
-    # What is invisible in a name cannot be typed: then its number can.
+    # Invisible characters cannot be typed: their visible notation can.
     if not user or typed not in {user.strip(), visible(user).strip()}:
-        raise InvalidInput("the name was not typed as it is written, and nothing was erased; go back and try again")
+        raise InvalidInput("the typed name does not match, and nothing was erased; go back and try again")
     visit.memory._view.need_present()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     receipt = _whole_tenant(visit).erase(user=user)
     visit.path = "/erase"  # where its links lead
@@ -61,7 +61,7 @@ def erase_user(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def receipt_file(visit: Visit) -> tuple[str, str]:
-    """Return a receipt that the page of it sent, as the name and the text of a file."""
+    """Return the receipt that its page sent, as name and text of a file."""
     require_right(visit.key, "admin", "tenant")
     text = visit.form.get("receipt", "")
     try:
@@ -70,12 +70,12 @@ def receipt_file(visit: Visit) -> tuple[str, str]:
         receipt = None
     digest = receipt.get("digest") if isinstance(receipt, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - JSON
     if not isinstance(digest, str) or not digest.isascii() or not digest.isalnum():
-        raise InvalidInput("this is no receipt of an erasure; save it from the page that shows it")
+        raise InvalidInput("not an erasure receipt; save it from the page that shows it")
     return f"erasure-{digest[:12]}.json", text
 
 
 def _whole_tenant(visit: Visit) -> Memory:
-    """Return the whole tenant: of somebody, everything goes, in every room."""
+    """Return the view of the whole tenant: a user is erased in every room."""
     return visit.service.view(visit.key, {"tenant": [visit.query["tenant"]]} if "tenant" in visit.query else {})
 
 

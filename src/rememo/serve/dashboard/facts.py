@@ -1,4 +1,4 @@
-"""Facts, for when they hold, and what contradicts each other."""
+"""The pages of facts with their validity, and of conflicts."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ _MIN_SPAN: Final = timedelta(days=1)
 
 
 def facts_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return facts with bars for when they hold, as known and as valid at the moments that the address names."""
+    """Return facts with bars of their validity, as known and as valid at the times of the query."""
     valid_at, now = visit.time("valid_at"), visit.time("known_at") or visit.now
     every = "all" in visit.query
     listed = visit.memory.facts.list(
@@ -36,7 +36,7 @@ def facts_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def conflicts_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return what contradicts each other, side by side, and revisions that are less likely than not."""
+    """Return the open conflicts, and revisions that are less likely than not."""
     conflicts = visit.memory.facts.conflicts()
     unsure = visit.memory.revisions.list(max_confidence=UNSURE, decided=False, limit=_CONFLICTS)
     return "conflicts.html", {
@@ -59,7 +59,7 @@ def _position(moment: datetime, begin: datetime, end: datetime) -> float:
 
 
 def _validity_bar(fact: Fact, begin: datetime, end: datetime) -> dict[str, float]:
-    """Return where a fact's bar begins and how wide it is, of 100."""
+    """Return the start and width of a fact's bar, in percent."""
     left = _position(fact.valid_from or begin, begin, end)
     right = _position(fact.valid_to or end, begin, end)
     return {"x": min(left, 99.0), "width": max(1.0, round(right - left, 2))}

@@ -1,7 +1,7 @@
-"""What was done a moment ago: told on the next page, with a way back.
+"""Flash messages: the last change, shown on the next page with an undo button.
 
-A mark of it goes through the page's address, signed for the key that did it, and the server keeps nothing: it holds after a
-restart and in every process. What a write changed is found again by its system time, which no other write of its tenant has.
+The message travels in the page's URL, signed for the key that made the change, and the server stores nothing: it works after
+a restart and in every process. The write is found again by its system time, which no other write of its tenant has.
 """
 
 import hashlib
@@ -30,29 +30,29 @@ _STEP: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flash:
-    """A change that was made a moment ago, and may be taken back by who made it."""
+    """The last change of a key, which can be undone."""
 
     message: str
     tenant: str
     at: datetime | None
-    """The system time of the write that can be taken back."""
+    """The system time of the write that can be undone."""
 
 
 class FlashSigner:
-    """Signs what was done; every process that serves the memory knows the same secret."""
+    """Signs flash messages with a secret that every process of the memory shares."""
 
     def __init__(self, memory: Memory) -> None:
         self._engine: Engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         self._held: bytes | None = None
 
     def of(self, done: Flash, key: str) -> str:
-        """Return the mark of a change, good for one key."""
+        """Return the signed token of a flash message, valid for one key."""
         at = None if done.at is None else to_micros(done.at)
         payload = dump_json([done.message[:_LONGEST], done.tenant, at]).encode()
         return urlsafe_b64encode(self._sign(f"done {key}", payload) + payload).decode().rstrip("=")
 
     def read(self, mark: str, key: str) -> Flash | None:
-        """Return what a mark tells; None for one that was not made here for this key."""
+        """Return the flash message of a token; None when its signature is not valid for the key."""
         try:
             whole = urlsafe_b64decode(mark.encode("ascii") + b"=" * (-len(mark) % 4))
         except ValueError:
@@ -64,7 +64,7 @@ class FlashSigner:
         return Flash(message=message, tenant=tenant, at=None if at is None else from_micros(at))
 
     def token(self) -> str:
-        """Return what other sites cannot know, for where nobody logs in."""
+        """Return the CSRF token of servers without keys."""
         return self._sign("open", b"").hex()
 
     def _sign(self, purpose: str, payload: bytes) -> bytes:
@@ -74,21 +74,21 @@ class FlashSigner:
         if self._held is None:
             kv, now = self._engine.kv, self._engine.now()
             try:
-                # Whoever is first decides for all.
+                # The first process sets the secret for all.
                 kv.set(RESERVED, SPACE, _ENTRY, dump_json(secrets.token_hex(32)), now, expected=0)
             except ReadOnlyStore:
-                # Nothing is done here that another process would have to know of.
+                # A read-only store makes no changes that other processes would have to verify.
                 self._held = secrets.token_bytes(32)
                 return self._held
             entry = kv.get(RESERVED, SPACE, _ENTRY, now)
             if entry is None:
-                raise Unavailable("the dashboard's secret is gone from the store; try again")
+                raise Unavailable("the dashboard's secret is missing from the store; try again")
             self._held = bytes.fromhex(json.loads(entry.value))
         return self._held
 
 
 def find_receipt(memory: Memory, at: datetime) -> Receipt:
-    """Return the receipt of the write of a tenant that has this system time."""
+    """Return the receipt of the write with this system time."""
     engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     versions: dict[str, int] = {}
     outcomes: dict[str, Outcome] = {}
@@ -102,5 +102,5 @@ def find_receipt(memory: Memory, at: datetime) -> Receipt:
 
 
 def undo_write(memory: Memory, at: datetime) -> None:
-    """Take back the write of a tenant that has this system time; a record that somebody changed since raises `VersionConflict`."""
+    """Undo the write with this system time; raises `VersionConflict` when a record has changed since."""
     memory.undo(find_receipt(memory, at))

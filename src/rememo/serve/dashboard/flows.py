@@ -1,4 +1,4 @@
-"""Flows: who is where in which process of several steps, until when, and an end for one that hangs."""
+"""The flows page: the active states of flows by user, and clearing one."""
 
 import hashlib
 from typing import Any, Final
@@ -14,9 +14,9 @@ _FLOWS: Final = 30
 
 
 def flows_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return the flows that somebody is in."""
+    """Return the active flows."""
     offset = visit.number("offset")
-    # Flows have no past: what is shown is so now, whatever moment is looked at.
+    # Flows have no history: the present is shown, whatever the time of the query.
     flows = list_flow_runs(visit.present._view, limit=_FLOWS + 1, offset=offset)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     return "flows.html", {
         "flows": [(flow, summarise(flow.state.data), _flow_token(flow)) for flow in flows[:_FLOWS]],
@@ -27,17 +27,17 @@ def flows_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def clear_flow(visit: Visit) -> tuple[str, Receipt | None]:
-    """End a flow for one user; its data is forgotten."""
+    """Delete a user's state in a flow."""
     memory, mark = visit.memory, visit.form.get("flow", "")
     for flow in list_flow_runs(memory._view):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
         if _flow_token(flow) == mark:
             view = memory.scope(agent=flow.scope.agent, room=flow.scope.room)._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
             end_flow(view, flow.name, flow.state.user)
-            return "The flow is over.", None
-    raise NotFound("this flow is not under way any more: it was cleared or has expired")
+            return "Flow cleared.", None
+    raise NotFound("this flow is no longer active: it was cleared or has expired")
 
 
 def _flow_token(flow: FlowRun) -> str:
-    """Return a short name of a state: whole names in every row would make a page too large."""
+    """Return a short token of a state: whole names in every row would make a page too large."""
     labels = dump_json([flow.scope.agent, flow.scope.room, flow.name, flow.state.user])
     return hashlib.blake2b(labels.encode(errors="surrogatepass"), digest_size=16).hexdigest()

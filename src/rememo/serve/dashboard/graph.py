@@ -1,4 +1,4 @@
-"""Who is connected with whom: a drawing around one of them, and the same as a list."""
+"""The graph page: the relationships around an entity, as a drawing and as a list."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ from rememo.serve.dashboard.graph_layout import NodePosition, layout_nodes, view
 from rememo.serve.dashboard.visit import Visit
 
 _READ: Final = 500
-"""Relationships that are looked at in one direction; of more, the latest."""
+"""Relationships that are read in one direction; of more, the latest."""
 _INNER: Final = 24
 _OUTER: Final = 24
 _LISTED: Final = 100
@@ -29,7 +29,7 @@ _LABELLED: Final = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphEdge:
-    """One relationship, as it is drawn."""
+    """A relationship as an edge of the drawing."""
 
     record: Record
     entity: str
@@ -42,12 +42,12 @@ class GraphEdge:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """Both ends, as names are compared."""
+        """Both ends, normalised for comparison."""
         return folded(self.entity), folded(self.target)
 
 
 def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return the drawing around an entity; when the address names none, around the one with the most connections."""
+    """Return the drawing around an entity; without one in the query, around the most connected."""
     memory, valid_at = visit.memory, visit.time("valid_at")
     now = visit.time("known_at") or visit.now
     visit.begin()
@@ -90,7 +90,7 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LeftOut:
-    """What is not drawn, and what was read on the way."""
+    """The further edges that were read, and how many nodes are not drawn."""
 
     ties: Sequence[GraphEdge]
     direct: int
@@ -100,7 +100,7 @@ class _LeftOut:
 def _select_nodes(
     memory: Memory, centre: str, direct: Sequence[GraphEdge], valid_at: datetime | None
 ) -> tuple[list[str], dict[str, list[str]], _LeftOut]:
-    """Return the inner ring, what hangs on each of it, and what is left out: the strongest are drawn."""
+    """Return the inner ring, the outer nodes of each of its nodes, and what is left out: the strongest are drawn."""
     near = _neighbours(direct, {centre})
     inner = near[:_INNER]
     further = _edges_around(memory, inner, valid_at) if inner else []
@@ -117,7 +117,7 @@ def _select_nodes(
 
 
 def _neighbours(ties: Iterable[GraphEdge], known: set[str]) -> list[str]:
-    """Return the other ends, the strongest connected first."""
+    """Return the other ends, strongest first."""
     return list(dict.fromkeys(end for tie in sorted(ties, key=_by_strength) for end in tie.ends if end not in known))
 
 
@@ -126,12 +126,12 @@ def _by_strength(tie: GraphEdge) -> tuple[float, str, str, str]:
 
 
 def _display_names(ties: Iterable[GraphEdge]) -> dict[str, str]:
-    """Return how each name is written."""
+    """Return the written form of each normalised name."""
     return {folded(name): name for tie in ties for name in (tie.target, tie.entity)}
 
 
 def _draw_lines(spots: Sequence[NodePosition], ties: Sequence[GraphEdge]) -> list[dict[str, Any]]:
-    """Return one line for each two that are connected: as wide as the strongest of what connects them."""
+    """Return one line for each connected pair, as wide as its strongest edge."""
     where = {folded(spot.name): spot for spot in spots}
     pairs: dict[tuple[str, ...], list[GraphEdge]] = {}
     for tie in ties:
@@ -166,16 +166,16 @@ def _slider(ties: Sequence[GraphEdge], valid_at: datetime | None, now: datetime)
 
 
 def _edges_around(memory: Memory, names: Sequence[str], valid_at: datetime | None) -> list[GraphEdge]:
-    """Return the relationships from or to some names."""
+    """Return the edges from or to some names."""
     edges = [tie for end in (0, 1) for tie in _read_edges(memory, valid_at, end, names)]
     return list({tie.record.id: tie for tie in edges}.values())
 
 
 def _read_edges(memory: Memory, valid_at: datetime | None, end: int = 0, names: Sequence[str] = ()) -> list[GraphEdge]:
-    """Return relationships with one end among some names, or any.
+    """Return edges with one end among some names, or any.
 
-    What held at a moment is what was told by hand since its first time, and what facts say that hold then: a relationship
-    that was learned lasts only as long as they do.
+    Valid at a time are relationships added by hand before it, and those of facts that are valid then: a learned
+    relationship lasts only as long as its facts.
     """
     ties = [
         tie
@@ -209,7 +209,7 @@ def _read_records(
 
 
 def _edge_from_fact(fact: Record, strengths: Mapping[tuple[str, str, str], float]) -> GraphEdge | None:
-    """Return the relationship that a fact stands for."""
+    """Return the edge of a fact."""
     if not is_fact(fact):
         return None
     subject, object, predicate = (str(fact.data.get(name, "")) for name in ("subject", "object", "predicate"))
@@ -222,7 +222,7 @@ def _edge_from_fact(fact: Record, strengths: Mapping[tuple[str, str, str], float
 
 
 def _edge_from_record(record: Record) -> GraphEdge | None:
-    """Return what a record says; None for one that says nothing a graph could show."""
+    """Return the edge of a relationship; None when its data is not usable."""
     data: Mapping[str, Any] = record.data
     entity, target, type, strength = (data.get(name) for name in ("entity", "target", "type", "strength"))
     if not (isinstance(entity, str) and isinstance(target, str) and isinstance(type, str)):

@@ -1,7 +1,7 @@
-"""Where a graph's nodes stand: one in the middle, those next to it around it, and theirs outside. Nothing here knows HTML.
+"""Radial graph layout: the centre, its neighbours on an inner ring, and theirs on an outer ring, without HTML.
 
-The same graph is always drawn the same way. Each node of the inner ring takes as much of the circle as what hangs on it
-needs, so that no line to the outer ring crosses another.
+The layout is deterministic. Each node of the inner ring gets as much of the circle as its outer nodes need, so that no
+line to the outer ring crosses another.
 """
 
 import math
@@ -11,29 +11,29 @@ from typing import Final
 
 _BESIDE: Final = 70.0
 _TURNED: Final = 130.0
-"""Room for names that stand level, and for those that point outwards."""
+"""Space for horizontal names, and for rotated ones."""
 _INNER: Final = 130.0
 _OUTER: Final = 225.0
 _LEVEL: Final = 10
-"""So many names of the inner ring can be written level without touching each other."""
+"""How many names of the inner ring fit horizontally without touching."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePosition:
-    """Where a node is drawn, from the middle, and how its name is turned."""
+    """The position of a node relative to the centre, and the rotation of its name."""
 
     name: str
     ring: int
     x: float
     y: float
     turn: float | None
-    """Degrees that the name is turned by; None for one that stands level below its node."""
+    """Rotation of the name in degrees; None for a horizontal name below its node."""
     left: bool
-    """Whether a turned name ends at its node instead of beginning there."""
+    """Whether a rotated name ends at its node instead of starting there."""
 
 
 def layout_nodes(centre: str, inner: Sequence[str], outer: Mapping[str, Sequence[str]]) -> list[NodePosition]:
-    """Return where the nodes stand: the centre, the inner ring, and what hangs on each of that, in the order given."""
+    """Return the positions of the centre, the inner ring, and the outer nodes of each inner one, in the order given."""
     spots = [NodePosition(name=centre, ring=0, x=0.0, y=0.0, turn=None, left=False)]
     shares = [max(1, len(outer.get(name, ()))) for name in inner]
     whole, passed = sum(shares) or 1, 0
@@ -48,7 +48,7 @@ def layout_nodes(centre: str, inner: Sequence[str], outer: Mapping[str, Sequence
 
 
 def view_box(spots: Sequence[NodePosition]) -> tuple[float, float, float, float]:
-    """Return what an SVG must show so that every node and name is within: left, top, width and height."""
+    """Return the SVG view box that contains every node and name: left, top, width and height."""
     room = [_TURNED if spot.turn is not None else _BESIDE for spot in spots]
     left = min(spot.x - more for spot, more in zip(spots, room, strict=True))
     right = max(spot.x + more for spot, more in zip(spots, room, strict=True))
@@ -58,7 +58,7 @@ def view_box(spots: Sequence[NodePosition]) -> tuple[float, float, float, float]
 
 
 def _position(name: str, ring: int, part: float, *, level: bool) -> NodePosition:
-    """Return the spot at a part of the circle, from the top on with the clock."""
+    """Return the position at a fraction of the circle, clockwise from the top."""
     angle = (part - 0.25) * math.tau
     far = _INNER if ring == 1 else _OUTER
     turn = math.degrees(angle)

@@ -1,6 +1,6 @@
-"""Images that messages carry within them: those of plain kinds are shown, and served as what their bytes are.
+"""Images embedded in messages: raster formats are served, with a type detected from their bytes.
 
-What lies elsewhere is not loaded: that would tell others who looks at what.
+Images at other URLs are not loaded: that would reveal to others who looks at what.
 """
 
 import re
@@ -21,12 +21,12 @@ _SIGNATURES: Final = (
 
 
 def is_embedded(address: object) -> bool:
-    """Whether an image's address holds the image itself, of a kind that is shown."""
+    """Whether a URL is a data URL of a supported image type."""
     return isinstance(address, str) and _DATA_URL.match(address) is not None
 
 
 def image_of(visit: Visit) -> tuple[bytes, str]:
-    """Return the bytes of one image of a message, and their kind by what they are; whatever they were said to be."""
+    """Return the bytes of an image of a message, and its type as detected from the bytes, whatever was declared."""
     record = visit.memory.get(visit.query.get("id", ""), known_at=visit.time("known_at"))
     images: Any = record.data.get("images")
     listed = cast("list[object]", images) if isinstance(images, list) else []
@@ -35,11 +35,11 @@ def image_of(visit: Visit) -> tuple[bytes, str]:
         raise NotFound(f"record {record.id!r} has no image {place + 1}")
     address = listed[place]
     if not isinstance(address, str) or not is_embedded(address) or len(address) > _LARGEST * 4 // 3:
-        raise InvalidInput("this image is not shown: it lies elsewhere, is of another kind, or is too large")
+        raise InvalidInput("this image is not shown: it is not embedded, of another type, or too large")
     try:
         content = b64decode(address.partition(",")[2], validate=True)
     except ValueError:
-        raise InvalidInput("this image cannot be read: its bytes are broken") from None
+        raise InvalidInput("this image cannot be decoded: its base64 data is damaged") from None
     return content, _detect_type(content)
 
 
@@ -49,4 +49,4 @@ def _detect_type(content: bytes) -> str:
             return kind
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
-    raise InvalidInput("this image is not shown: its bytes are no PNG, JPEG, GIF or WebP")
+    raise InvalidInput("this image is not shown: it is not PNG, JPEG, GIF or WebP")

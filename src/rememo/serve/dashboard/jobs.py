@@ -1,4 +1,4 @@
-"""Jobs: the later work of a tenant by its state, what went wrong with it, and another try for what gave up."""
+"""The jobs page: the background jobs of a tenant by state, their errors, and retrying dead ones."""
 
 from typing import Any, Final, get_args
 
@@ -14,8 +14,8 @@ _MOST_RETRIED: Final = 10_000
 
 
 def jobs_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return the jobs of a state, latest first; those that gave up, when the address names none and there are some."""
-    # Later work has no past: what is shown is so now, whatever moment is looked at.
+    """Return the jobs of a state, latest first; without a state in the query, the dead ones if there are any."""
+    # Jobs have no history: the present is shown, whatever the time of the query.
     memory = visit.present
     engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     counts = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False).jobs
@@ -32,15 +32,15 @@ def jobs_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def retry(visit: Visit) -> tuple[str, Receipt | None]:
-    """Let a job that gave up be tried again; without an id, all of them."""
+    """Retry a dead job; without an id, all of them."""
     jobs = visit.memory.jobs
     if "id" in visit.form:
         jobs.retry(visit.form["id"])
-        return "It is tried again.", None
+        return "The job will be retried.", None
     dead = jobs.list("dead", limit=_MOST_RETRIED)
     for job in dead:
         jobs.retry(job.id)
-    return f"{len(dead):,} {'is' if len(dead) == 1 else 'are'} tried again.", None
+    return f"{len(dead):,} {'job' if len(dead) == 1 else 'jobs'} will be retried.", None
 
 
 def _check_state(text: str) -> JobState:

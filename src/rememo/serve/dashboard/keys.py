@@ -1,4 +1,4 @@
-"""Keys: who may ask this server for what. A key makes none that reaches further, may do more or lasts longer than itself."""
+"""The keys page. A key cannot create keys with a wider scope, more rights or a longer life than its own."""
 
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -14,19 +14,19 @@ _KEYS: Final = 30
 
 
 def keys_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return the keys that the visitor's own reaches, latest first, and the form for another."""
+    """Return the keys in reach of the visitor's key, latest first, and the form to create one."""
     return "keys.html", _key_list(visit)
 
 
 def make_key(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Make a key; its text stands on the page that answers, and nowhere else."""
+    """Create a key; its text is shown on this page only."""
     form, maker = visit.form, visit.key
     tenant = form.get("tenant", "").strip() or ("default" if visit.all_tenants else maker.tenant)
     if maker.tenant not in (ALL_TENANTS, tenant):
-        raise Forbidden(f"key {maker.id} makes keys for tenant {maker.tenant!r} only")
+        raise Forbidden(f"key {maker.id} can create keys for tenant {maker.tenant!r} only")
     rights = [right for right in RIGHTS if form.get(right) == "yes"]
     if beyond := set(rights) - set(maker.rights):
-        raise Forbidden(f"key {maker.id} has no right to {min(beyond)} itself, and gives none")
+        raise Forbidden(f"key {maker.id} lacks the right {min(beyond)!r}, and cannot grant it")
     rate = _parse_float(form.get("rate", ""), "requests a second")
     made, text = visit.service.keys.add(
         tenant=tenant, rights=rights, name=form.get("name", "").strip(), expires=_expiry(visit),
@@ -37,10 +37,10 @@ def make_key(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def revoke_key(visit: Visit) -> tuple[str, Receipt | None]:
-    """End a key for good."""
+    """Revoke a key for good."""
     id = visit.form.get("id", "")
     if not any(key.id == id for key in _reachable_keys(visit)):
-        raise NotFound(f"there is no key {id[:80]!r} that key {visit.key.id} reaches")
+        raise NotFound(f"there is no key {id[:80]!r} in reach of key {visit.key.id}")
     visit.service.keys.revoke(id)
     return f"Key {id} is revoked.", None
 

@@ -1,8 +1,8 @@
-"""Sessions of the dashboard: who logged in by a key, until the key or half a day ends.
+"""Login sessions of the dashboard: created with a key, valid for half a day and as long as the key.
 
-A session is kept on the server under the digest of its token; the browser holds the token in a cookie that scripts cannot
-read and that no other site can send. It stands for the key as the key is at each request, so that revoking or replacing
-the key ends it at once, in every process.
+A session is stored on the server under the digest of its token; the browser has the token in a cookie that scripts cannot
+read and other sites cannot send. The key is checked again at each request, so that revoking or rotating it ends the session
+at once, in every process.
 """
 
 import hashlib
@@ -25,11 +25,11 @@ _LONGEST: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginSession:
-    """Somebody who is logged in."""
+    """A logged-in session."""
 
     key: ApiKey
     csrf: str
-    """What every change must be sent with: only the dashboard's own pages know it."""
+    """The CSRF token that every change must carry."""
 
 
 class LoginSessions:
@@ -40,7 +40,7 @@ class LoginSessions:
         self._keys = keys
 
     def begin(self, text: str) -> str:
-        """Log in by a key and return the session's token; raises `Unauthorised`."""
+        """Log in with a key and return the session's token; raises `Unauthorised`."""
         key, proof = self._keys.check_with_proof(text)
         token = secrets.token_urlsafe(32)
         value = dump_json({"key": key.id, "proof": proof, "csrf": secrets.token_urlsafe(32)})
@@ -48,12 +48,12 @@ class LoginSessions:
         return token
 
     def find(self, token: str) -> LoginSession:
-        """Return the session of a token; raises `Unauthorised` when it, or its key, has ended."""
+        """Return the session of a token; raises `Unauthorised` when it or its key has expired."""
         held = None
         if token and len(token) <= _LONGEST:
             held = self._engine.kv.get(RESERVED, SPACE, _digest(token), self._engine.now())
         if held is None:
-            raise Unauthorised("log in with a key; what you had is over")
+            raise Unauthorised("the session has ended; log in with a key")
         value = json.loads(held.value)
         return LoginSession(key=self._keys.recheck(value["key"], value["proof"]), csrf=value["csrf"])
 

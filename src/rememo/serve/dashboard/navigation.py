@@ -1,4 +1,4 @@
-"""Places: the views that every page leads to, and what a key needs for each of them."""
+"""Navigation: the pages in the menu, and the rights that they need."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ GROUPS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
         ),
     ),
     (
-        "Keeping",
+        "Administration",
         (
             ("/quarantine", "Quarantine"),
             ("/jobs", "Jobs"),
@@ -34,9 +34,9 @@ GROUPS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
         ),
     ),
 )
-"""Addresses and names, by the lists they stand in."""
+"""Paths and titles, by menu group."""
 PARENT_PAGES: Final = {"/room": "/rooms"}
-"""Pages that belong to a view of another address."""
+"""Pages that belong to the menu entry of another path."""
 REQUIRED_RIGHTS: Final[dict[str, Need]] = {
     "/quarantine": ("admin", "scope"),
     "/jobs": ("read", "tenant"),
@@ -46,9 +46,9 @@ REQUIRED_RIGHTS: Final[dict[str, Need]] = {
     "/settings": ("admin", "tenant"),
     "/erase": ("admin", "tenant"),
 }
-"""What a key needs for a page; the others need the right to read."""
+"""The right and reach that a page needs; the others need the right to read."""
 
 
 def required_right(path: str) -> Need:
-    """Return what a key needs for a page."""
+    """Return the right and reach that a page needs."""
     return REQUIRED_RIGHTS.get(path, ("read", "scope"))

@@ -1,4 +1,4 @@
-"""The first page: what is stored, since when, what is being done, and what waits for a person."""
+"""The overview page: records by kind and over time, jobs, conflicts and quarantine."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -11,7 +11,7 @@ from rememo.serve.dashboard.visit import Visit
 
 _COLUMNS: Final = 24
 _SERIES: Final = 5
-"""Kinds with a colour of their own; the rest share one."""
+"""Kinds with a colour of their own; the others share one."""
 _LATEST: Final = 8
 _LEAST: Final = timedelta(hours=1)
 _SHOWN_CONFLICTS: Final = 5
@@ -19,7 +19,7 @@ _SPANS: Final = (("a day", timedelta(days=1)), ("30 days", timedelta(days=30)))
 
 
 def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return the overview; of a memory without a record, the page that explains it."""
+    """Return the overview; for an empty memory, the page that explains it."""
     memory = visit.memory
     whole = not visit.narrowed and visit.may("read", "tenant")
     visit.begin()
@@ -57,7 +57,7 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def _count_visible(visit: Visit, kinds: Mapping[str, int], held: int) -> Mapping[str, int]:
-    """Return how many of each kind can be found: those in quarantine are told apart."""
+    """Return the counts by kind without quarantined records."""
     if not held:
         return kinds
     memory = visit.memory
@@ -69,7 +69,7 @@ def _count_visible(visit: Visit, kinds: Mapping[str, int], held: int) -> Mapping
 
 
 def _chart_series(kinds: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
-    """Return what the chart tells apart, by name."""
+    """Return the series of the chart, with their kinds."""
     if len(kinds) <= _SERIES + 1:
         return [(kind, (kind,)) for kind in kinds]
     return [*((kind, (kind,)) for kind in kinds[:_SERIES]), ("others", tuple(kinds[_SERIES:]))]
@@ -92,6 +92,6 @@ def _growth_chart(visit: Visit, series: Sequence[tuple[str, tuple[str, ...]]]) -
 
 
 def _growth(visit: Visit, now: int) -> list[tuple[str, int]]:
-    """Return by how much more is known than some time ago."""
+    """Return the growth of the record count over some periods."""
     memory, moment = visit.memory, visit.time("known_at") or visit.now
     return [(span, now - memory.count(known_at=moment - ago)) for span, ago in _SPANS]

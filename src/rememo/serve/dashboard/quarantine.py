@@ -1,4 +1,4 @@
-"""Quarantine: what the guard held back and why, to be let go or ended by a person."""
+"""The quarantine page: records that the guard held back, with release and delete."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ _HELD: Final = 25
 
 
 def quarantine_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return what is held back, latest first; one record with its whole text when the address names it."""
+    """Return the quarantined records, latest first, or one with its whole text."""
     quarantine, changes = visit.memory.quarantine, visit.may("admin")
     known_at = visit.time("known_at")
     if "id" in visit.query:
@@ -32,13 +32,13 @@ def quarantine_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def release(visit: Visit) -> tuple[str, Receipt | None]:
-    """Let a record go."""
+    """Release a record from quarantine."""
     key = visit.key
-    return "Released: it is found and learned from now.", visit.memory.quarantine.release(
+    return "Released: search finds it and facts are learned from it now.", visit.memory.quarantine.release(
         visit.form.get("id", ""), by=key.name or f"key:{key.id}"
     )
 
 
 def discard(visit: Visit) -> tuple[str, Receipt | None]:
-    """End a record that is held back."""
+    """Delete a quarantined record."""
     return "Deleted.", visit.memory.quarantine.delete(visit.form.get("id", ""))

@@ -1,4 +1,4 @@
-"""One record: its whole text, its fields, its versions, and what was learned from it."""
+"""The page of a record: text, fields, versions, and the records learned from it."""
 
 from typing import Any, Final
 
@@ -10,23 +10,23 @@ from rememo.serve.dashboard.display_text import cut_fields, part, parts
 from rememo.serve.dashboard.visit import Visit
 
 CORRECTABLE: Final = frozenset({"message", "note", "thought"})
-"""The kinds whose text is a person's to correct; what is made from other records follows those."""
+"""The kinds whose text can be corrected; derived kinds follow their sources."""
 NOT_DELETABLE: Final = frozenset({"chunk", "state"})
-"""The kinds that are not deleted here: they belong to something else."""
+"""The kinds that cannot be deleted on their own: they are part of something else."""
 _LONGEST_CORRECTED: Final = 10_000
 _VERSIONS: Final = 20
 _LEARNED: Final = 20
 
 
 def record_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return the page of a record; one that was deleted shows its past."""
+    """Return the page of a record; a deleted one shows its history."""
     id = visit.query.get("id", "")
     memory = visit.memory
     versions = memory.history(id) if id else []
     if not versions:
-        raise NotFound("which record? The address names none")
+        raise NotFound("no record id given")
     record, then = versions[-1], visit.time("known_at")
-    # The time of a write may be a little ahead of the clock, where many come at once: what has ended now has ended.
+    # The time of a write may be a little ahead of the clock, where many come at once: a deleted record counts as deleted.
     ended = record.superseded_at is not None and (then is None or record.superseded_at <= then)
     current = not ended and (record.expires_at is None or record.expires_at > (then or visit.now))
     wanted = visit.number("version") if "version" in visit.query else record.version
@@ -58,7 +58,7 @@ def record_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def _validity_status(visit: Visit, record: Record) -> RecordStatus:
-    """Return whether what a record says still holds."""
+    """Return the validity status of a record."""
     view = visit.memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     view.wait_for_extraction()
     moment = visit.time("known_at") or visit.now

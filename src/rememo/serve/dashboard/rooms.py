@@ -1,4 +1,4 @@
-"""Conversations: the rooms, and what was said in one of them, with what was learned from it."""
+"""The pages of rooms, and of the conversation in one, with what was learned from each message."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _LONGEST_PRETTY: Final = 4_000
 def rooms_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the list of rooms."""
     begin = visit.number("from")
-    # A key that is bound to labels reaches no pools: it is not shown what it cannot open.
+    # A key that is bound to labels has no access to pools, so they are not listed.
     rooms = [room for room in visit.memory.rooms() if not (visit.key.is_bound and room.startswith(POOL))]
     shown = [{"name": room, "pool": room.startswith(POOL)} for room in rooms[begin : begin + _ROOMS]]
     after = begin + _ROOMS if begin + _ROOMS < len(rooms) else None
@@ -39,7 +39,7 @@ def room_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return a page of a conversation: the latest, an older one, or the one around a message."""
     memory = visit.memory
     if memory.bound.room is None:
-        raise InvalidInput("which room? Choose one under Conversations")
+        raise InvalidInput("no room given; choose one under Conversations")
     offset, total = visit.number("offset"), memory.count(kind="message")
     around = visit.query.get("around")
     if around is not None:
@@ -58,7 +58,7 @@ def room_page(visit: Visit) -> tuple[str, dict[str, Any]]:
             for call in message.tool_calls
         },
         "replied": replied,
-        "here": {message.id for message in messages},
+        "on_page": {message.id for message in messages},
         "around": around,
         "older": offset + PAGE if offset + PAGE < total else None,
         "newer": max(0, offset - PAGE) if offset else None,
@@ -95,11 +95,11 @@ def _group_by_day(
 
 
 def _learned_by_message(memory: Memory, ids: set[str]) -> dict[str, list[Record]]:
-    """Return what was learned in this room, by the messages it came from: facts, and the relationships they stand for."""
+    """Return the facts learned in this room and their relationships, by the messages they come from."""
     engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     facts = engine.store.read(view.filter(kind="fact"), engine.now(), limit=_FACTS) if ids else []
     if len(facts) == _FACTS:
-        # There are more: then each message is asked for by itself.
+        # There are more: then facts are read message by message.
         facts = [
             fact
             for id in sorted(ids)
@@ -125,7 +125,7 @@ def _learned_by_message(memory: Memory, ids: set[str]) -> dict[str, list[Record]
 
 
 def _learned_item(record: Record) -> dict[str, Any]:
-    """Return what was learned, and around whom its graph stands."""
+    """Return a learned record, with the entity of its graph."""
     over = record.kind == "fact" and record.data.get("status") != "current"
     around = record.data.get("entity") if record.kind == "relationship" else None
     return {"record": record, "status": record.data.get("status") if over else None, "around": around}
@@ -142,7 +142,7 @@ def _tool_call(call: Mapping[str, Any]) -> dict[str, str]:
 
 
 def pretty_json(text: str) -> str:
-    """Return JSON so that people can read it; any other text as it is."""
+    """Indent JSON text; return any other text unchanged."""
     if len(text) > _LONGEST_PRETTY or text[:1] not in ("{", "["):
         return text
     try:

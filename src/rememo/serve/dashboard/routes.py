@@ -1,4 +1,4 @@
-"""The dashboard's routes: who asks is known first, then a page is made on a thread, and errors are pages too."""
+"""The dashboard's routes: requests are authenticated, pages rendered on a thread, and errors rendered as pages."""
 
 import logging
 import secrets
@@ -47,10 +47,10 @@ _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self';"
     " base-uri 'none'; frame-ancestors 'none'"
 )
-# Under "no-referrer" a browser would not say where a form was sent from, and that is looked at.
+# Under "no-referrer" a browser would not send the origin of a form, which is checked.
 _HEADERS: Final = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "same-origin"}
 _SANDBOX: Final = {"Content-Security-Policy": "default-src 'none'; sandbox; frame-ancestors 'none'"}
-"""For what is not ours: whatever it is, it runs nothing."""
+"""For user content: nothing in it is executed."""
 _STATIC: Final = {
     "dashboard.css": "text/css; charset=utf-8",
     "dashboard.js": "text/javascript; charset=utf-8",
@@ -90,7 +90,7 @@ _log = logging.getLogger("rememo.serve")
 
 
 def add_routes(service: Service, add: Callable[[str, str, Answer], None]) -> Callable[[], None]:
-    """Add the dashboard's routes: `add(verb, path, answer)` is called for each. What it returns makes the first page quick."""
+    """Add the dashboard's routes by `add(verb, path, endpoint)`; returns a function that preloads the templates."""
     board = Dashboard(service)
     for path, page in PAGES.items():
         add("GET", path, board.page(page, required_right(path)))
@@ -139,7 +139,7 @@ class Dashboard:
     # ---- answering
 
     def page(self, page: Page, needs: Need) -> Answer:
-        """Return what answers with a page."""
+        """Return the endpoint of a page."""
 
         async def answer(request: Request) -> Response:
             opening = StreamedPage()
@@ -169,18 +169,18 @@ class Dashboard:
         return answer
 
     def _top(self, visit: Visit) -> bytes:
-        """Return what stands above a page's content."""
+        """Return the HTML above a page's content."""
         title = next((name for _, views in GROUPS for path, name in views if path == visit.path), "Rememo")
         whole = self._templates.get_template("opening.html").render(visit=visit, title=title)
         return whole.encode(errors="replace").partition(MARK)[0]
 
     def warm(self) -> None:
-        """Read all templates, so that nobody waits for that."""
+        """Compile all templates in advance."""
         for name in self._templates.list_templates():
             self._templates.get_template(name)
 
     def changing(self, name: str) -> Answer:
-        """Return what makes a change and leads back to where it was asked for."""
+        """Return the endpoint that makes a change and redirects back."""
 
         def make(request: Request, body: bytes) -> Response:
             visit = self._visit(request, body)
@@ -197,7 +197,7 @@ class Dashboard:
         return self.answering(make)
 
     def answered(self, name: str) -> Answer:
-        """Return what makes a change and answers with a page at once: what it shows is shown once."""
+        """Return the endpoint that makes a change and responds with a page, whose content is shown only once."""
 
         def make(request: Request, body: bytes) -> Response:
             visit = self._visit(request, body)
@@ -209,7 +209,7 @@ class Dashboard:
         return self.answering(make)
 
     def receipt(self, request: Request, body: bytes) -> Response:
-        """Give back a receipt that a page holds, as a file to save."""
+        """Return the receipt in a page's form as a download."""
         visit = self._visit(request, body)
         self._need_token(visit)
         name, text = receipt_file(visit)
@@ -217,7 +217,7 @@ class Dashboard:
         return Response(text.encode(errors="replace"), 200, headers, "application/json")
 
     def answering(self, make: Callable[[Request, bytes], Response]) -> Answer:
-        """Return what answers a request on a thread; what goes wrong is told on a page."""
+        """Return an endpoint that runs a function on a thread; errors are rendered as pages."""
 
         async def answer(request: Request) -> Response:
             try:
@@ -272,10 +272,10 @@ class Dashboard:
 
     def _need_token(self, visit: Visit) -> None:
         if not secrets.compare_digest(visit.form.get("csrf", "").encode(), visit.csrf.encode()):
-            raise Forbidden("this change did not come from a page of this session; open the page again")
+            raise Forbidden("invalid CSRF token: open the page again")
 
     def log_in_page(self, request: Request, _: bytes) -> Response:
-        """Return the form for a key; where none is needed, lead on."""
+        """Return the login form; redirect when no key is needed."""
         back = self._local(request.query_params.get("next", ""))
         if not self._service.keys.any():
             self._service.authenticate(request)
@@ -283,7 +283,7 @@ class Dashboard:
         return self._log_in_form(back, "", 200)
 
     def log_in(self, request: Request, body: bytes) -> Response:
-        """Begin a session by a key."""
+        """Log in with a key, and start a session."""
         form = parse_form(body)
         back = self._local(form.get("next", ""))
         try:
@@ -310,7 +310,7 @@ class Dashboard:
         return Response(html.encode(errors="replace"), status, _HEADERS, _HTML)
 
     def image(self, request: Request, _: bytes) -> Response:
-        """Return an image that a message carries; as a page of its own it can do nothing."""
+        """Return an embedded image of a message, sandboxed."""
         visit = self._visit(request)
         require_right(visit.key, "read", "scope")
         with acting_as_key(visit.key, request):
@@ -318,7 +318,7 @@ class Dashboard:
         return Response(content, 200, {**_SANDBOX, "Cross-Origin-Resource-Policy": "same-origin"}, kind)
 
     def whole_text(self, request: Request, _: bytes) -> Response:
-        """Return a record's text as it is stored, as plain text that no browser runs."""
+        """Return a record's text as it is stored, as sandboxed plain text."""
         visit = self._visit(request)
         require_right(visit.key, "read", "scope")
         with acting_as_key(visit.key, request):
@@ -326,28 +326,28 @@ class Dashboard:
         return Response(whole.encode(errors="replace"), 200, _SANDBOX, "text/plain; charset=utf-8")
 
     def _local(self, address: str) -> str:
-        """Return an address on this server; one that leads elsewhere leads to the first page instead."""
+        """Return a path of this server; any other URL becomes the overview (no open redirects)."""
         plain = address.startswith(f"{self._root}/") and not address.startswith("//") and "\\" not in address
         return address if plain and address.isascii() and address.isprintable() else f"{self._root}/"
 
 
 def _describe_error(request: Request, error: Exception) -> tuple[int, str]:
-    """Return the status of an error, and what may be said of it."""
+    """Return the status of an error, and its public message."""
     if isinstance(error, HttpError):
         return error.status, str(error)
     status = STATUS[error.code] if isinstance(error, RememoError) else _SERVER_FAULT
     if status != _SERVER_FAULT:
         return status, str(error)
     _log.error("request %s failed: %r", request.state.id, error)
-    return status, f"the server could not do this; its log says why, by the request's id {request.state.id}"
+    return status, f"internal error; the server's log has the cause under the request's id {request.state.id}"
 
 
 def _require_same_origin(request: Request) -> None:
-    """Refuse what another site sends: browsers say where a request comes from."""
+    """Raise `Forbidden` for cross-site requests, by the headers that browsers send."""
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     foreign = origin is not None and origin.partition("://")[2] != request.headers.get("host")
     if site not in (None, "same-origin", "none") or foreign:
-        raise Forbidden("this was sent by another site, and nothing was done")
+        raise Forbidden("cross-site request refused; nothing was changed")
 
 
 def _static(name: str, media: str) -> Answer:

@@ -1,4 +1,4 @@
-"""Searching as one types, and why each hit was found."""
+"""The search page: hits while typing, with the explanation of their scores."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,11 +12,11 @@ from rememo.serve.dashboard.visit import Visit
 _HITS: Final = 20
 _LONGEST: Final = 2_000
 _SMALLEST: Final = 0.005
-"""Parts that would be shown as nothing are not shown."""
+"""Parts that would be rounded to zero are not shown."""
 
 
 def search_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return the page with the field, and the hits of what the address asks."""
+    """Return the search form, and the hits of the query."""
     return "search.html", {"kinds": FOUND, **_search(visit)}
 
 
@@ -40,7 +40,7 @@ def _search(visit: Visit) -> dict[str, Any]:
 
 
 def score_parts(parts: Mapping[str, float]) -> list[dict[str, Any]]:
-    """Return the parts of a score with what they mean, and how wide their bars are, of 100."""
+    """Return the parts of a score with their meanings and the widths of their bars, in percent."""
     largest = sorted(((name, value) for name, value in parts.items() if abs(value) >= _SMALLEST), key=_by_size)
     most = abs(largest[0][1]) if largest else 1.0
     return [

@@ -1,4 +1,4 @@
-"""Settings: what this process was started with, for reading only. What may hold a secret is told as set or not set."""
+"""The settings page: the settings of this process, read-only; secrets are shown as set or not set."""
 
 import ast
 import inspect
@@ -17,17 +17,17 @@ _VARIABLE: Final = "REMEMO_"
 
 
 class SettingRow(NamedTuple):
-    """One setting as it is shown."""
+    """A row of the settings table."""
 
     name: str
     value: str
     changed: bool
-    """Whether it is not what it is unless told."""
+    """Whether it differs from the default."""
     says: str
 
 
 def settings_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return every setting with its value, or that it is set."""
+    """Return all settings."""
     engine = visit.service.memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     model = engine.embedder
     condition = engine.store.health()
@@ -45,7 +45,7 @@ def settings_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def setting_rows(settings: Settings | ServerOptions) -> list[SettingRow]:
-    """Return each field with a value that anybody may read."""
+    """Return a row for each field, without secrets."""
     says = _field_texts(type(settings))
     plain = type(settings)()
     return [
@@ -75,14 +75,14 @@ def _format_value(value: object, *, secret: bool) -> str:
 
 
 def _without_credentials(text: str) -> str:
-    """Return an address without whom to log in as, and without its options."""
+    """Return a URL without credentials and query."""
     parts = urlsplit(text)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 @cache
 def _field_texts(kind: type) -> dict[str, str]:
-    """Return what stands below each field of a class: the source is its one description."""
+    """Return the docstrings below the fields of a class, read from its source."""
     body = [
         node for made in ast.parse(inspect.getsource(kind)).body if isinstance(made, ast.ClassDef) for node in made.body
     ]

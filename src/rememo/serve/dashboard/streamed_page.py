@@ -1,7 +1,7 @@
-"""Pages that take a while come in two parts: what stands on every page at once, and the rest when it is ready.
+"""Streamed pages: a slow page is sent in two parts, its header at once and its content when it is ready.
 
-A page says when it has looked at what is asked and found it sound; what goes wrong before that has its status, and what is
-made quickly comes whole.
+A page starts streaming after it has validated its query: an error before that still gets its own status, and a page that
+is ready quickly is sent whole.
 """
 
 import asyncio
@@ -11,20 +11,20 @@ from typing import Final
 from starlette.responses import Response, StreamingResponse
 
 WAIT_SECONDS: Final = 0.05
-"""Seconds that a page is waited for before its top is sent."""
+"""Seconds to wait for a page before its header is sent."""
 MARK: Final = b"<!--main-->"
-"""Where the top of every page ends; whatever is shown is escaped, so that nothing else reads like it."""
+"""The end of the header in every page; content is escaped, so that it cannot contain this mark."""
 
 
 class StreamedPage:
-    """The top of a page that is being made on another thread."""
+    """A page that is rendered on another thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._told: asyncio.Future[bytes] = self._loop.create_future()
 
     def tell(self, top: bytes) -> None:
-        """Say, on the thread that makes the page, that the rest may take a while."""
+        """Provide the header, from the rendering thread."""
 
         def told() -> None:
             if not self._told.done():
@@ -35,9 +35,9 @@ class StreamedPage:
     async def answer(
         self, making: Awaitable[Response], fault: Callable[[Exception], bytes], headers: dict[str, str]
     ) -> Response:
-        """Return the page, whole if it is ready soon; what is wrong with it then is raised, and told in it later on."""
+        """Return the page, whole if it is ready soon; errors are then raised, later they are rendered into the page."""
         whole = asyncio.ensure_future(making)
-        # Whoever has left is not told.
+        # Retrieve the exception even if the client has left.
         whole.add_done_callback(lambda done: done.cancelled() or done.exception())
         await asyncio.wait({whole, self._told}, return_when=asyncio.FIRST_COMPLETED)
         if not whole.done():
@@ -50,7 +50,7 @@ class StreamedPage:
             yield top
             try:
                 page = bytes((await whole).body)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the page is begun and must be ended
+            except Exception as error:  # noqa: BLE001 - the response has started and must be completed
                 page = fault(error)
             yield page.partition(MARK)[2]
 

@@ -1,4 +1,4 @@
-"""Tokens: what language models cost a tenant, by day and purpose, and what is left of today."""
+"""The tokens page: the usage of language models by day and purpose, and today's remaining budget."""
 
 from collections import Counter
 from datetime import UTC, datetime, time, timedelta
@@ -13,7 +13,7 @@ _LISTED: Final = 200
 
 
 def tokens_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return what was spent on the latest days; the ledger has no past, so the moment does not matter."""
+    """Return the usage of the latest days; the ledger has no history, so the time of the query does not matter."""
     days = visit.number("days", least=1) if "days" in visit.query else 30
     if days not in _DAYS:
         raise InvalidInput(f"days must be one of {', '.join(map(str, _DAYS))} here, not {days}")

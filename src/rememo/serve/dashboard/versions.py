@@ -1,4 +1,4 @@
-"""Moments of the past: snapshots, what became different between two of them, and what going back to one would change."""
+"""The versions page: snapshots, differences between two times, and the preview of a rollback."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ Pair = tuple[Record | None, Record | None]
 
 
 def versions_page(visit: Visit) -> tuple[str, dict[str, Any]]:
-    """Return the snapshots, and what the address compares: two moments, or now with what it would be after going back."""
+    """Return the snapshots, and the comparison of the query: two times, or the preview of a rollback."""
     named = _snapshots(visit)
     page: dict[str, Any] = {
         "snapshots": list(reversed(named.items()))[:_SNAPSHOTS],
@@ -38,7 +38,7 @@ def versions_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def _compare_moments(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
-    """Return what is different at a moment from what was known at another."""
+    """Return the differences between two times."""
     memory, known = visit.memory, visit.time("known_at")
     engine, scope = memory._engine, memory.bound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     since = _parse_moment(visit.query["since"], named)
@@ -62,12 +62,12 @@ def _compare_moments(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]
 
 
 def _preview_rollback(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
-    """Return what going back to a moment would change, by the very rule that does it."""
+    """Return what a rollback to a time would change, by the rule of the rollback itself."""
     memory = visit.memory
     engine, scope = memory._engine, memory.bound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     to = _parse_moment(visit.query["back"], named)
     visit.begin()
-    # Whatever is written from here on has a later time than the last write.
+    # Later writes have a later time than the last one.
     seen = from_micros(engine.store.clock(scope.tenant))
     ids = engine.store.touched(scope, to, None, engine.now())
     some = ids[-_COMPARED:]
@@ -93,26 +93,26 @@ def _describe_changes(pairs: Sequence[Pair]) -> dict[str, Any]:
 
 
 def snapshot(visit: Visit) -> tuple[str, Receipt | None]:
-    """Name the present state of the tenant."""
+    """Create a snapshot of the tenant."""
     name = visit.form.get("name", "").strip()
     if not name:
         raise InvalidInput("a snapshot needs a name")
     visit.memory.snapshot(name)
-    return "The present state has a name now.", None
+    return "Snapshot created.", None
 
 
 def roll_back(visit: Visit) -> tuple[str, Receipt | None]:
-    """Make the scope what it was known to be at a moment, unless something has changed since that was looked at."""
+    """Roll back the scope to a time, unless something has changed since the preview."""
     memory = visit.memory
     engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     to, seen = (_parse_moment(visit.form.get(name, ""), {}) for name in ("to", "seen"))
     memory._view.need_present()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
-    # What expired meanwhile is no change that anybody made.
+    # Records that expired meanwhile do not count as changes.
     meanwhile = engine.store.touched(memory.bound, seen, None, seen)
     if meanwhile:
         raise VersionConflict(
-            f"{len(meanwhile):,} records have changed since you looked at what would change, and nothing was done;"
-            " look at it again"
+            f"conflict: {len(meanwhile):,} records have changed since the preview, and nothing was rolled back;"
+            " open the preview again"
         )
     receipt = memory.rollback(to)
     count = len(receipt.ids)
@@ -120,12 +120,12 @@ def roll_back(visit: Visit) -> tuple[str, Receipt | None]:
 
 
 def _snapshots(visit: Visit) -> dict[str, datetime]:
-    """Return the names of snapshots; they are the whole tenant's."""
+    """Return the snapshots, for keys that reach the whole tenant."""
     return visit.memory.snapshots() if visit.may("read", "tenant") else {}
 
 
 def _parse_moment(text: str, named: dict[str, datetime]) -> datetime:
-    """Return the moment that a text names: a snapshot, or a time."""
+    """Parse a time or a snapshot's name."""
     if text in named:
         return named[text]
     try:

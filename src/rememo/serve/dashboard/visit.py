@@ -1,4 +1,4 @@
-"""Visit: one request of a page. Who asks, what of the memory they see, and how pages link to each other."""
+"""Visit: one request of a page, with its key, its view of the memory, and links to other pages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,72 +27,72 @@ _PARAMETERS: Final = (
     "predicate", "all", "max_tokens", "entity", "actor", "operation", "up_to", "check", "head", "state", "days", "since", "until",
     "back", "done",
 )  # fmt: skip
-"""All that an address of a page can say; the rest is not carried from page to page."""
+"""The query parameters of pages; others are dropped."""
 _LONGEST: Final = 2_000
 _LONGEST_PAGE: Final = 6
 
 
 @dataclass(slots=True, kw_only=True)
 class Visit:
-    """What a page is made for."""
+    """A request of a page."""
 
     service: Service
     key: ApiKey
     csrf: str
     path: str
     query: dict[str, str]
-    """What the address asks for; what is empty is left out."""
+    """The query parameters; empty ones are left out."""
     form: dict[str, str] = field(default_factory=dict[str, str])
-    """What a change was sent with."""
+    """The form fields of a change."""
     open: bool = False
-    """Whether nobody needs to log in here."""
+    """Whether the server has no keys, and nobody logs in."""
     flash: Flash | None = None
     on_start: Callable[[], None] | None = None
-    """Sends what stands on every page, if the rest takes a while."""
+    """Starts streaming the page's header, for pages that take a while."""
 
     @property
     def scope_query(self) -> dict[str, list[str]]:
-        """The scope and the moment, as a view is asked for."""
+        """The scope parameters and the time of the view."""
         asked = {name: [self.query[name]] for name in SCOPE if name in self.query}
         known = self.time("known_at")
         return asked if known is None else {**asked, "as_of": [known.isoformat()]}
 
     @property
     def memory(self) -> Memory:
-        """The view; never wider than the key."""
+        """The view of the request; never wider than the key."""
         return self.service.view(self.key, self.scope_query)
 
     @property
     def present(self) -> Memory:
-        """The view as it is now, whatever moment is looked at, for what has no past."""
+        """The view at present, whatever the time of the query, for what has no history."""
         return self.service.view(self.key, {name: [self.query[name]] for name in SCOPE if name in self.query})
 
     @property
     def now(self) -> datetime:
-        """The memory's present."""
+        """The memory's present time."""
         return self.service.memory._engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
 
     @property
     def narrowed(self) -> bool:
-        """Whether less than a whole tenant is looked at, or a moment of the past."""
+        """Whether the view is narrower than a tenant, or in the past."""
         return self.key.is_bound or any(name in self.query for name in (*LABELS, "pool", "known_at"))
 
     @property
     def all_tenants(self) -> bool:
-        """Whether the key reaches every tenant."""
+        """Whether the key is for all tenants."""
         return self.key.tenant == ALL_TENANTS
 
     def may(self, right: Right, reach: Reach = "scope") -> bool:
-        """Whether the key has a right, and reaches so far. In a view of the past nothing can be changed."""
+        """Whether the key has a right and reach; views of the past are read-only."""
         return self._has(right, reach) and (right == "read" or "known_at" not in self.query)
 
     def navigation(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        """Return the views that the key reaches, by the lists they stand in."""
+        """Return the pages that the key may open, by menu group."""
         groups = [(name, [view for view in views if self._has(*required_right(view[0]))]) for name, views in GROUPS]
         return [(name, views) for name, views in groups if views]
 
     def is_current(self, path: str) -> bool:
-        """Whether this page belongs to a view."""
+        """Whether this page belongs to a menu entry."""
         return path == PARENT_PAGES.get(self.path, self.path)
 
     def _has(self, right: Right, reach: Reach) -> bool:
@@ -103,7 +103,7 @@ class Visit:
         return True
 
     def begin(self) -> None:
-        """Say that what is asked is sound and its answer may take a while; what goes wrong from here on is told in the page."""
+        """Start streaming: the query is valid, and later errors are rendered into the page."""
         if self.on_start is not None:
             self.on_start()
 
@@ -112,18 +112,18 @@ class Visit:
         return getattr(self.key, name)
 
     def time(self, name: str) -> datetime | None:
-        """Return a moment that the address names; one without a zone is UTC, as the pages show it."""
+        """Parse a time in the query; UTC without a zone."""
         text = self.query.get(name)
         if text is None:
             return None
         try:
             at = datetime.fromisoformat(text)
         except ValueError:
-            raise InvalidInput(f"{name} is no time: {text[:50]!r}; write it like 2026-05-01T10:00") from None
+            raise InvalidInput(f"{name} is not a time: {text[:50]!r}; write it like 2026-05-01T10:00") from None
         return to_utc(at if at.tzinfo else at.replace(tzinfo=UTC), name)
 
     def number(self, name: str, *, least: int = 0) -> int:
-        """Return a whole number that the address names; the least one when it names none."""
+        """Parse a whole number in the query; `least` when it is missing."""
         text = self.query.get(name, str(least))
         if not text.isascii() or not text.isdecimal() or len(text) > _LONGEST_PAGE:
             raise InvalidInput(f"{name} must be a whole number, not {text[:50]!r}")
@@ -132,35 +132,35 @@ class Visit:
     # ---- addresses
 
     def link(self, path: str, /, **changes: object) -> str:
-        """Return the address of a page in the same scope and at the same moment; None takes something away."""
+        """Return the URL of a page in the same scope and at the same time; None removes a parameter."""
         kept: dict[str, object] = {name: self.query[name] for name in (*SCOPE, *TIMES) if name in self.query}
         wanted = {name: value for name, value in {**kept, **changes}.items() if value is not None}
         path = self.service.options.root_path + path
         return f"{path}?{urlencode(wanted)}" if wanted else path
 
     def same_page(self, /, **changes: object) -> str:
-        """Return the address of this very page with something changed."""
+        """Return the URL of this page with changed parameters."""
         return self.link(self.path, **{**self.query, "done": None, **changes})
 
     def room_of(self, room: str, /, **changes: object) -> str:
-        """Return the address of a room's conversation."""
+        """Return the URL of a room's conversation."""
         pool = room.startswith(POOL)
         where = {"pool": room.removeprefix(POOL), "room": None} if pool else {"room": room, "pool": None}
         return self.link("/room", **where, **changes)
 
     def record(self, id: str, /, **changes: object) -> str:
-        """Return the address of a record."""
+        """Return the URL of a record."""
         return self.link("/record", id=id, **changes)
 
     def around(self, record: Record) -> str | None:
-        """Return the address of the conversation that a message stands in."""
+        """Return the URL of a message within its conversation; None for other records."""
         if record.kind != "message" or record.scope.room is None:
             return None
         return self.room_of(record.scope.room, around=record.id) + "#m-" + record.id
 
 
 def parse_query(params: QueryParams) -> dict[str, str]:
-    """Return what an address asks for, one value a name; what is empty or not known is not asked."""
+    """Return the known, non-empty query parameters, one value for each name."""
     asked = {name: params[name] for name in _PARAMETERS if params.get(name)}
     for name, value in asked.items():
         if len(value) > _LONGEST:
@@ -173,5 +173,5 @@ def parse_form(body: bytes) -> dict[str, str]:
     try:
         sent: dict[str, list[Any]] = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=100)
     except ValueError:
-        raise InvalidInput("the form cannot be read; send it from the page itself") from None
+        raise InvalidInput("the form cannot be parsed; send it from the page itself") from None
     return {name: str(values[-1]) for name, values in sent.items()}

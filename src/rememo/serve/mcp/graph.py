@@ -1,7 +1,7 @@
-"""The tools of the reference knowledge-graph memory server, over records: same names, same shapes, same words.
+"""The tools of the reference knowledge-graph memory server, on records: same names, schemas and descriptions.
 
-An entity and each observation of it is a note, a relation a relationship, so that everything else of a memory sees them
-too. Names and types are compared exactly, as over there. What two processes created at once is one when it is read.
+An entity and each observation of it is a note, a relation a relationship, so that search and all other operations see
+them too. Names and types are compared exactly, as in the reference server. Concurrent duplicates are merged when read.
 """
 
 import json
@@ -40,38 +40,38 @@ if TYPE_CHECKING:
 
 RESOURCE: Final = "memory://knowledge-graph"
 _METADATA_KEY: Final = "graph"
-"""The name under which records say what they are in the graph, in their data and their metadata."""
+"""The key in a record's data and metadata that marks its part of the graph."""
 _PAGE: Final = 10_000
 _MOST_FOUND: Final = 20
 _MIN_RELATIVE_SCORE: Final = 0.5
-"""What recall finds must be so much as good as the best."""
+"""The least score of a hit, relative to the best."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(slots=True)
 class GraphNode:
-    """An entity with the records it is kept in."""
+    """An entity with the ids of its records."""
 
     type: str
     observations: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """What is known of it, each with the ids of the records that say so."""
+    """Its observations, each with the ids of its records."""
     ids: list[str] = field(default_factory=list[str])
 
 
 @dataclass(slots=True)
 class KnowledgeGraph:
-    """All of it, in the order in which it was created."""
+    """All nodes and relations, in the order of creation."""
 
     nodes: dict[str, GraphNode] = field(default_factory=dict[str, GraphNode])
     relations: dict[tuple[str, str, str], list[str]] = field(default_factory=dict[tuple[str, str, str], list[str]])
 
     def entity(self, name: str) -> GraphEntity:
-        """Return one node as it is told."""
+        """Return a node as an entity of the protocol."""
         node = self.nodes[name]
         return GraphEntity(name=name, entityType=node.type, observations=list(node.observations))
 
     def need(self, name: str) -> GraphNode:
-        """Return a node that must be there."""
+        """Return a node; raises `InvalidInput` when it does not exist."""
         if name not in self.nodes:
             raise InvalidInput(f"Entity with name {name} not found")
         return self.nodes[name]
@@ -111,7 +111,7 @@ def _graph_records(memory: "Memory") -> "Iterable[Record]":
         pages: list[list[Record]] = []
         while not pages or len(pages[-1]) == _PAGE:
             pages.append(memory.list(kind=kind, metadata={_METADATA_KEY: mark}, limit=_PAGE, offset=_PAGE * len(pages)))
-        # A page is the latest of what is left, oldest first.
+        # Each page has the latest of the remaining records, oldest first.
         for page in reversed(pages):
             yield from page
 
@@ -120,7 +120,7 @@ def _graph_records(memory: "Memory") -> "Iterable[Record]":
 
 
 def create_entities(memory: "Memory", caller: ToolCaller, given: EntitiesArguments) -> ToolOutput:
-    """Create those whose names are new."""
+    """Create the entities whose names are new."""
     graph = load_graph(memory)
     new = {entity.name: entity for entity in reversed(given.entities) if entity.name not in graph.nodes}
     fresh = [new[name] for name in dict.fromkeys(entity.name for entity in given.entities) if name in new]
@@ -134,7 +134,7 @@ def create_entities(memory: "Memory", caller: ToolCaller, given: EntitiesArgumen
 
 
 def create_relations(memory: "Memory", caller: ToolCaller, given: RelationsArguments) -> ToolOutput:
-    """Connect what is not connected yet; as over there, an end need not be an entity."""
+    """Create the relations that are new; as in the reference server, an end need not be an entity."""
     graph = load_graph(memory)
     new = {relation.parts: relation for relation in given.relations if relation.parts not in graph.relations}
     receipt = _write(memory, caller, [_relation_item(relation) for relation in new.values()])
@@ -143,7 +143,7 @@ def create_relations(memory: "Memory", caller: ToolCaller, given: RelationsArgum
 
 
 def add_observations(memory: "Memory", caller: ToolCaller, given: ObservationsArguments) -> ToolOutput:
-    """Add what is not known yet of entities that are there."""
+    """Add new observations to existing entities."""
     graph, added, items = load_graph(memory), list[AddedObservations](), list[dict[str, Any]]()
     for observation in given.observations:
         node = graph.need(observation.entity_name)
@@ -214,7 +214,7 @@ def _write(memory: "Memory", caller: ToolCaller, items: list[dict[str, Any]]) ->
     if not items:
         return None
     now = datetime.now(UTC)
-    # What was deleted and is created again stands last, and things of one moment in their order.
+    # Recreated items come last, and items of one call keep their order.
     stamped = [
         {**item, "source": caller.source, "occurred_at": now + place * _MICROSECOND} for place, item in enumerate(items)
     ]
@@ -228,7 +228,7 @@ def _delete_records(memory: "Memory", ids: list[str], message: str) -> ToolOutpu
 
 
 def _describe_quarantined(receipt: "Receipt | None") -> str:
-    """Return what is to be said of what was held back; nothing as a rule."""
+    """Describe quarantined records; empty when there are none."""
     if receipt is None or not receipt.quarantined:
         return ""
     reasons = "; ".join(sorted(set(receipt.quarantined.values())))
@@ -239,7 +239,7 @@ def _describe_quarantined(receipt: "Receipt | None") -> str:
 
 
 def read_graph(memory: "Memory", caller: ToolCaller, given: NoArguments) -> ToolOutput:
-    """Return all of it."""
+    """Return the whole graph."""
     graph = load_graph(memory)
     result = GraphResult(
         entities=[graph.entity(name) for name in graph.nodes],
@@ -249,7 +249,7 @@ def read_graph(memory: "Memory", caller: ToolCaller, given: NoArguments) -> Tool
 
 
 def search_nodes(memory: "Memory", caller: ToolCaller, given: QueryArguments) -> ToolOutput:
-    """Return the nodes that hold the query; where none holds several words as they stand, those that recall finds."""
+    """Return the nodes that contain the query; when none contains a query of several words, those that search finds."""
     graph, query = load_graph(memory), given.query.lower()
     names = [
         name

@@ -1,4 +1,4 @@
-"""What the tools of the knowledge graph take and give: the shapes of the reference server, name by name."""
+"""Arguments and results of the knowledge-graph tools, with the reference server's field names."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,7 +10,7 @@ class _GraphModel(BaseModel):
 
 
 class GraphEntity(_GraphModel):
-    """One node."""
+    """A node of the graph."""
 
     name: str = Field(description="The name of the entity")
     entity_type: str = Field(alias="entityType", description="The type of the entity")
@@ -18,7 +18,7 @@ class GraphEntity(_GraphModel):
 
 
 class GraphRelation(_GraphModel):
-    """One edge."""
+    """An edge of the graph."""
 
     begin: str = Field(alias="from", description="The name of the entity where the relation starts")
     end: str = Field(alias="to", description="The name of the entity where the relation ends")
@@ -26,33 +26,33 @@ class GraphRelation(_GraphModel):
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """What tells it apart."""
+        """Its identity."""
         return self.begin, self.end, self.relation_type
 
 
 class NewObservations(_GraphModel):
-    """What is to be added to an entity."""
+    """Observations to add to an entity."""
 
     entity_name: str = Field(alias="entityName", description="The name of the entity to add the observations to")
     contents: list[str] = Field(description="An array of observation contents to add")
 
 
 class ObservationDeletion(_GraphModel):
-    """What is to be taken from an entity."""
+    """Observations to delete from an entity."""
 
     entity_name: str = Field(alias="entityName", description="The name of the entity containing the observations")
     observations: list[str] = Field(description="An array of observations to delete")
 
 
 class AddedObservations(_GraphModel):
-    """What was added to an entity."""
+    """Observations added to an entity."""
 
     entity_name: str = Field(alias="entityName")
     added: list[str] = Field(alias="addedObservations")
 
 
 class _LenientArguments(ToolArguments):
-    # What a tool over there does not know, it passes over.
+    # Like the reference server, ignore unknown arguments.
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
@@ -91,13 +91,13 @@ class NoArguments(_LenientArguments):
 
 
 class QueryArguments(_LenientArguments):
-    """What to look for."""
+    """A search query."""
 
     query: str = Field(description="The search query to match against entity names, types, and observation content")
 
 
 class NodesArguments(_LenientArguments):
-    """What to open."""
+    """Names of nodes to open."""
 
     names: list[str] = Field(description="An array of entity names to retrieve")
 
@@ -121,7 +121,7 @@ class ObservationsResult(ToolResult):
 
 
 class MessageResult(ToolResult):
-    """What was done."""
+    """The outcome of a deletion."""
 
     success: bool
     message: str

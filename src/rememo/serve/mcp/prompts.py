@@ -1,4 +1,4 @@
-"""Prompts: what a user may ask for by name."""
+"""The prompts of the MCP server."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _QUERY: Final = "what is known about the user: preferences, people, places, work
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptTemplate:
-    """One prompt; its arguments with what they are, and whether they must be given."""
+    """A prompt; its arguments with their descriptions, and whether they are required."""
 
     name: str
     title: str
@@ -81,7 +81,7 @@ PROMPTS: Final = (
 
 
 def render_prompt(memory: "Memory", name: str, given: Mapping[str, str]) -> str:
-    """Return a prompt's text; one that is not there raises `NotFound`."""
+    """Return the text of a prompt; raises `NotFound` when there is none of this name."""
     for prompt in PROMPTS:
         if prompt.name == name:
             if unknown := set(given) - set(prompt.arguments):

@@ -1,4 +1,4 @@
-"""The tools that look: recall, context, facts, history and tasks."""
+"""The reading tools: recall, context, facts, history and tasks."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
@@ -32,7 +32,7 @@ _SAID_KINDS: Final = ("message", "note")
 
 
 class RecallArguments(ScopedArguments):
-    """What is looked for."""
+    """Arguments of `recall`."""
 
     query: str = Field(
         description="A question or the words looked for, in full: names, things and times all help.", min_length=1
@@ -47,13 +47,13 @@ class RecallArguments(ScopedArguments):
 
 
 class RecallResult(FencedResult):
-    """What was found, best first; nothing where nothing is relevant."""
+    """Hits, best first; empty when nothing is relevant."""
 
     items: list[MemoryItem]
 
 
 def recall(memory: "Memory", caller: ToolCaller, asked: RecallArguments) -> ToolOutput:
-    """Find, best first."""
+    """Search, best hits first."""
     hits = memory.search(
         asked.query,
         limit=asked.limit,
@@ -68,7 +68,7 @@ def recall(memory: "Memory", caller: ToolCaller, asked: RecallArguments) -> Tool
 
 
 class ContextArguments(ScopedArguments):
-    """What a context is wanted for."""
+    """Arguments of `context`."""
 
     query: str = Field(description="What is to be answered or done next, in a sentence.", min_length=1)
     max_tokens: int = Field(default=1_500, ge=200, le=32_000, description="How many tokens it may cost.")
@@ -78,7 +78,7 @@ class ContextArguments(ScopedArguments):
 
 
 class ContextResult(ToolResult):
-    """All that matters for a question."""
+    """The context for a question."""
 
     text: str = Field(description="Ready to be read, between its marks; empty when there is nothing.")
     tokens: int
@@ -86,7 +86,7 @@ class ContextResult(ToolResult):
 
 
 def context(memory: "Memory", caller: ToolCaller, asked: ContextArguments) -> ToolOutput:
-    """Return the best use of a budget."""
+    """Return the context for a question within a token budget."""
     built = memory.context(asked.query, max_tokens=asked.max_tokens, at=parse_time(asked.at, "at"))
     ids = [record.id for record in built.records]
     text = built.text or "Nothing was remembered about this."
@@ -94,11 +94,11 @@ def context(memory: "Memory", caller: ToolCaller, asked: ContextArguments) -> To
 
 
 class FactsArguments(ScopedArguments):
-    """Which facts are wanted."""
+    """Arguments of `facts`."""
 
     subject: str | None = Field(default=None, description='Whom or what they are about; "user" is the user.')
     predicate: str | None = Field(default=None, description="What they say, such as lives_in, works_at, likes.")
-    at: str | None = Field(default=None, description=f"What held at that time instead of now. {_TIME_FORMAT}")
+    at: str | None = Field(default=None, description=f"Only facts valid at this time; now by default. {_TIME_FORMAT}")
     all: bool = Field(default=False, description="Also what is superseded or retracted.")
     limit: int = Field(default=50, ge=1, le=500, description="How many at the most; the latest are given.")
 
@@ -110,7 +110,7 @@ class FactsResult(FencedResult):
 
 
 def facts(memory: "Memory", caller: ToolCaller, asked: FactsArguments) -> ToolOutput:
-    """Return what holds."""
+    """Return the facts that are valid."""
     known = memory.facts.list(
         subject=asked.subject or None,
         predicate=asked.predicate or None,
@@ -123,7 +123,7 @@ def facts(memory: "Memory", caller: ToolCaller, asked: FactsArguments) -> ToolOu
 
 
 class HistoryArguments(ScopedArguments):
-    """Whose history is wanted."""
+    """Arguments of `history`."""
 
     id: str | None = Field(
         default=None, description="A memory: all its versions. Without it: what was said and noted lately."
@@ -135,7 +135,7 @@ class HistoryArguments(ScopedArguments):
 
 
 class HistoryResult(FencedResult):
-    """What was, oldest first."""
+    """Versions or latest records, oldest first."""
 
     items: list[MemoryItem]
 
@@ -153,7 +153,7 @@ def history(memory: "Memory", caller: ToolCaller, asked: HistoryArguments) -> To
 
 
 class TasksArguments(ScopedArguments):
-    """Which tasks are wanted."""
+    """Arguments of `tasks`."""
 
     due: bool = Field(default=False, description="Only those that are due now or overdue.")
     limit: int = Field(default=50, ge=1, le=200, description="How many at the most.")
@@ -177,14 +177,14 @@ class TasksResult(FencedResult):
 
 
 def tasks(memory: "Memory", caller: ToolCaller, asked: TasksArguments) -> ToolOutput:
-    """Return what is to be done."""
+    """Return the open tasks."""
     open_tasks = memory.tasks.due(limit=asked.limit) if asked.due else memory.tasks.open(limit=asked.limit)
     shown = [task_item(task) for task in open_tasks]
     return TasksResult(tasks=shown), fence_lines(map(task_line, shown), nothing="There is nothing to be done.")
 
 
 def task_item(task: "Task") -> TaskItem:
-    """Return a task for programs."""
+    """Return a task as an item."""
     due: datetime | None = task.due
     return TaskItem(
         id=task.id,
@@ -197,7 +197,7 @@ def task_item(task: "Task") -> TaskItem:
 
 
 def task_line(task: TaskItem) -> str:
-    """Return a task as a line."""
+    """Return a task as a line of text."""
     held = [
         f"due {task.due[:16].replace('T', ' ')}" if task.due else "",
         f"repeats {task.repeats}" if task.repeats else "",

@@ -1,4 +1,4 @@
-"""Resources: rooms, documents and profiles, to be read in whole."""
+"""The resources of the MCP server: rooms, documents and profiles."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -25,23 +25,23 @@ _MOST_PROFILE_LINES: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceKind:
-    """One kind of resource: how it is listed, read and completed."""
+    """A kind of resource: how it is listed, read and completed."""
 
     name: str
     title: str
     description: str
     argument: str
     list: "Callable[[Memory, int, int], Sequence[tuple[str, str]]]"
-    """Names and titles from a place on, so many at the most."""
+    """Names and titles from an offset, up to a limit."""
     read: "Callable[[Memory, str], str]"
 
     @property
     def template(self) -> str:
-        """The URI of all of them."""
+        """The URI template."""
         return f"{SCHEME}{self.name}/{{{self.argument}}}"
 
     def uri(self, name: str) -> str:
-        """Return the URI of one."""
+        """Return the URI of a resource."""
         return f"{SCHEME}{self.name}/{quote(name, safe='')}"
 
 
@@ -62,7 +62,7 @@ def _list_rooms(memory: "Memory", start: int, most: int) -> list[tuple[str, str]
 def _read_room(memory: "Memory", room: str) -> str:
     if room not in memory.rooms():
         raise NotFound(f"there is no room {room!r} here")
-    # A pool is a room of its own, and opened by its own door.
+    # A pool is a room with a method of its own.
     view = memory.pool(room.removeprefix("pool:")) if room.startswith("pool:") else memory.scope(room=room)
     lines: list[str] = []
     if (summary := view.summaries.current()) is not None:
@@ -132,7 +132,7 @@ KINDS: Final = (
 
 
 def list_page(memory: "Memory", cursor: str | None) -> tuple[list[ListedResource], str | None]:
-    """Return a page of all resources, and the cursor of the next one."""
+    """Return a page of all resources, and the cursor of the next page."""
     kind, start = _parse_cursor(cursor)
     listed: list[ListedResource] = []
     while kind < len(KINDS):
@@ -163,11 +163,11 @@ def _parse_cursor(cursor: str | None) -> tuple[int, int]:
             return kind, check_offset(start)
     except (ValueError, TypeError, RecursionError):
         pass
-    raise InvalidInput("this is no cursor that this server gave; list from the beginning, without one")
+    raise InvalidInput("invalid cursor; start again without one")
 
 
 def read_resource(memory: "Memory", uri: str) -> str:
-    """Return a resource as text, between the marks of recalled text; one that is not there raises `NotFound`."""
+    """Return a resource as text, fenced as recalled text; raises `NotFound` when it does not exist."""
     kind, name = _parse_uri(uri)
     return fenced(kind.read(memory, name))
 
@@ -182,7 +182,7 @@ def _parse_uri(uri: str) -> tuple[ResourceKind, str]:
 
 
 def complete_names(memory: "Memory", template: str, argument: str, begun: str) -> list[str]:
-    """Return the names that begin like this, for an argument of a template or a prompt."""
+    """Return the names with this prefix, for an argument of a template or a prompt."""
     for kind in KINDS:
         if argument == kind.argument and template in ("", kind.template):
             names = [name for name, _ in kind.list(memory, 0, 1_000)]

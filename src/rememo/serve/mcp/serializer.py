@@ -1,4 +1,4 @@
-"""How memories are shown to an assistant: as values for programs, and as lines between marks that say they are data."""
+"""Serializer of memories for assistants: structured values, and lines of text fenced as recalled data."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MemoryItem(BaseModel):
-    """One remembered thing."""
+    """A record."""
 
     id: str
     kind: str = Field(description="message, note, fact, document, chunk, task, goal, relationship, summary …")
@@ -47,26 +47,26 @@ class FactItem(BaseModel):
 
 
 class FencedResult(ToolResult):
-    """What came out of memory, between the same marks as the text: many clients show a model only the values."""
+    """A result fenced like its text: many clients show a model only the structured values."""
 
     notice: str | None = Field(default=None, description="What stands between the marks, and what it is not.")
     opens: str | None = None
     closes: str | None = None
 
     def to_wire(self) -> dict[str, Any]:
-        """Return them as they are sent: the marks around them, and nothing where there is nothing."""
+        """Return the structured content with the fence's marks; without them when it is empty."""
         return fenced_value(super().to_wire())
 
 
 def hit_item(hit: "Hit") -> MemoryItem:
-    """Return a hit for programs: whether it still holds, and what a fact was learned from."""
+    """Return a hit as an item, with its validity status and its sources."""
     item = memory_item(hit.record, score=hit.score)
     sources = [without_recalled(source.text) for source in hit.sources]
     return item.model_copy(update={"status": hit.status, "superseded_by": hit.superseded_by, "sources": sources})
 
 
 def memory_item(record: "Record", *, score: float | None = None) -> MemoryItem:
-    """Return a record for programs; what was recalled once already is not given out as new."""
+    """Return a record as an item, without text that was recalled before."""
     speaker = record.data.get("name") or record.data.get("role") if record.kind == "message" else None
     return MemoryItem(
         id=record.id,
@@ -83,7 +83,7 @@ def memory_item(record: "Record", *, score: float | None = None) -> MemoryItem:
 
 
 def fact_item(fact: "Fact") -> FactItem:
-    """Return a fact for programs."""
+    """Return a fact as an item."""
     return FactItem(
         id=fact.id,
         subject=fact.subject,
@@ -97,7 +97,7 @@ def fact_item(fact: "Fact") -> FactItem:
 
 
 def memory_line(item: MemoryItem) -> str:
-    """Return a memory as a line."""
+    """Return a record as a line of text."""
     where = f" in {item.room}" if item.room else ""
     who = f" by {item.speaker}" if item.speaker else ""
     held = (
@@ -112,7 +112,7 @@ def memory_line(item: MemoryItem) -> str:
 
 
 def fact_line(fact: FactItem) -> str:
-    """Return a fact as a line."""
+    """Return a fact as a line of text."""
     held = [
         f"from {fact.valid_from[:10]}" if fact.valid_from else "",
         f"until {fact.valid_to[:10]}" if fact.valid_to else "",
@@ -125,7 +125,7 @@ def fact_line(fact: FactItem) -> str:
 
 
 def fence_lines(lines: Iterable[str], *, nothing: str) -> str:
-    """Return lines between the marks of recalled text, so that nothing of it is obeyed or learned again."""
+    """Fence lines as recalled text, so that a model does not obey them and they are not learned again."""
     inside = "\n".join(lines)
     return fenced(inside) if inside else nothing
 

@@ -1,4 +1,4 @@
-"""The server: tools, resources and prompts put before the official SDK, whatever they are reached by."""
+"""The MCP server: handlers of tools, resources and prompts for the official SDK, independent of the transport."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -57,28 +57,28 @@ _MARKDOWN: Final = "text/markdown"
 _JSON: Final = "application/json"
 _MOST_COMPLETED: Final = 100
 _ONE_PAGE: Final = "this list has one page; ask for it without a cursor"
-INTERNAL_MESSAGE: Final = "something went wrong inside the server; its log says what"
-"""What is told of a failure that is nobody's business but the log's."""
+INTERNAL_MESSAGE: Final = "internal error; the server's log has the cause"
+"""What clients see of an unexpected failure."""
 _log = logging.getLogger("rememo.serve.mcp")
 
 
 class MemoryAccess(Protocol):
-    """Where a memory is reached: by the one user of a pipe, or by whoever holds a key."""
+    """How requests reach a memory: as the one client of a pipe, or by an API key."""
 
     async def caller(self, ctx: Context) -> ToolCaller:
-        """Return who calls."""
+        """Return the caller of a request."""
         ...
 
     async def call(self, ctx: Context, work: "Callable[[Memory], T]") -> T:
-        """Run something on the caller's view, on a thread."""
+        """Run a function with the caller's view, on a thread."""
         ...
 
 
 class RequestHandlers:
-    """What a memory's house answers to each request of the protocol."""
+    """The handlers of the protocol's requests."""
 
     def __init__(self, house: MemoryAccess, tools: Sequence[Tool], *, in_turn: bool = False) -> None:
-        """Offer tools; `in_turn` lets one change end before the next begins, in the order they came."""
+        """Offer tools; `in_turn` serializes writing calls in the order they came."""
         self._access = house
         self._tools = {tool.name: tool for tool in tools}
         self._turn = anyio.Lock() if in_turn else None
@@ -93,7 +93,7 @@ class RequestHandlers:
         )
 
     async def use(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        """Call a tool; what goes wrong is told to the assistant, with what to do."""
+        """Call a tool; errors are returned to the assistant as text that says what to do."""
         caller = await self._access.caller(ctx)
         tool = self._tools.get(params.name)
         if tool is None or tool.right not in caller.rights:
@@ -112,7 +112,7 @@ class RequestHandlers:
                 )
         except RememoError as error:
             return CallToolResult(content=[TextContent(text=describe_error(error))], is_error=True)
-        except Exception:  # noqa: BLE001 - nothing of it is told
+        except Exception:  # noqa: BLE001 - its details are logged, not returned
             _log.exception("the tool %s failed", tool.name)
             return CallToolResult(content=[TextContent(text=INTERNAL_MESSAGE)], is_error=True)
         if tool.right != "read" and "read" not in caller.rights:
@@ -138,7 +138,7 @@ class RequestHandlers:
         return ListResourcesResult(resources=listed, next_cursor=next_cursor)
 
     async def templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        """List the shapes of their addresses."""
+        """List the resource templates."""
         if params is not None and params.cursor is not None:
             raise MCPError(INVALID_PARAMS, _ONE_PAGE)
         return ListResourceTemplatesResult(
@@ -152,7 +152,7 @@ class RequestHandlers:
         )  # fmt: skip
 
     async def read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """Read one of them."""
+        """Read a resource."""
         await self._need_read(ctx)
         text = await self._run(ctx, lambda memory: resources.read_resource(memory, params.uri), {"uri": params.uri})
         return _resource_result(params.uri, text, _MARKDOWN)
@@ -181,7 +181,7 @@ class RequestHandlers:
         )
 
     async def prompt(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
-        """Write one of them."""
+        """Render a prompt."""
         await self._need_read(ctx)
         given: Mapping[str, str] = params.arguments or {}
         text = await self._run(ctx, lambda memory: prompts.render_prompt(memory, params.name, given))
@@ -202,7 +202,7 @@ class RequestHandlers:
         )
 
     async def graph_listed(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
-        """List the one resource of a graph."""
+        """List the resource of the knowledge graph."""
         await self._need_read(ctx)
         resource = Resource(
             uri=graph.RESOURCE,
@@ -214,7 +214,7 @@ class RequestHandlers:
         return ListResourcesResult(resources=[resource])
 
     async def graph_read(self, ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        """Read it."""
+        """Read the resource of the knowledge graph."""
         await self._need_read(ctx)
         if params.uri != graph.RESOURCE:
             raise MCPError(INVALID_PARAMS, f"there is no resource {params.uri[:200]!r}; there is {graph.RESOURCE}")
@@ -223,10 +223,10 @@ class RequestHandlers:
 
     async def _need_read(self, ctx: Context) -> None:
         if "read" not in (await self._access.caller(ctx)).rights:
-            raise MCPError(INVALID_PARAMS, "this key has no right to read; ask for one that has")
+            raise MCPError(INVALID_PARAMS, "this key has no right to read; use one with the right `read`")
 
     async def _run(self, ctx: Context, work: "Callable[[Memory], T]", about: object = None) -> T:
-        """Run something; what goes wrong is an error of the protocol, which may say what it is about."""
+        """Run a function; errors become errors of the protocol, with `about` as their data."""
         try:
             return await self._access.call(ctx, work)
         except (InvalidInput, NotFound) as error:
@@ -259,7 +259,7 @@ def build_server(house: MemoryAccess) -> Server[Any]:
 
 
 def build_graph_server(house: MemoryAccess) -> Server[Any]:
-    """Return the server that takes the place of the reference knowledge-graph memory server."""
+    """Return the server that replaces the reference knowledge-graph memory server."""
     handlers = RequestHandlers(house, graph.TOOLS, in_turn=True)
     return Server(
         "rememo",
@@ -273,14 +273,14 @@ def build_graph_server(house: MemoryAccess) -> Server[Any]:
 
 
 def describe_error(error: RememoError) -> str:
-    """Return an error for an assistant: what happened and what to do. What went wrong inside is for the log."""
+    """Return the text of an error, and log errors of the store."""
     if isinstance(error, StorageError):
         _log.error("%s: %s", error.code, error)
     return str(error)
 
 
 def source_of(ctx: Context) -> str:
-    """Return the source of what a client has remembered: `mcp`, and the client's name where it told one."""
+    """Return the source of a client's records: `mcp`, with the client's name where it sent one."""
     client = ctx.session.client_params
     name = (
         ""
@@ -308,7 +308,7 @@ def _tool_declaration(tool: Tool, caller: ToolCaller) -> McpTool:
 
 
 def _narrow_view(memory: "Memory", given: object) -> "Memory":
-    """Return the view that arguments ask for; they may narrow the caller's, and never widen it."""
+    """Return the caller's view, narrowed by the labels among the arguments."""
     if not isinstance(given, ScopedArguments) or (given.user, given.room) == (None, None):
         return memory
     return memory.scope(user=given.user, room=given.room)

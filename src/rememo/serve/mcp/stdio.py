@@ -1,7 +1,7 @@
-"""Over stdio: one memory for the one client at the other end of a pipe.
+"""The stdio transport: one memory for the one client at the other end of a pipe.
 
-The protocol is answered at once; the memory is opened meanwhile, and the first call waits for it. A memory that cannot be
-opened is told by every call, and tried again by each: a server that was down may be up.
+The handshake is answered at once; the memory is opened meanwhile, and the first call waits for it. If opening fails, each
+call reports it and tries again: a server that was down may be up.
 """
 
 import logging
@@ -27,7 +27,7 @@ _log = logging.getLogger("rememo.serve.mcp")
 
 
 class BackgroundMemory:
-    """A memory that is opened in the background, once; one that failed is tried again when it is asked for."""
+    """A memory that is opened in the background; after a failure, each `get()` tries again."""
 
     def __init__(self, opener: "Callable[[], Memory]") -> None:
         self._open = opener
@@ -36,21 +36,21 @@ class BackgroundMemory:
         self._begun = False
 
     def begin(self) -> None:
-        """Open it without waiting; once begun, nothing more is done."""
+        """Start opening without waiting; further calls do nothing."""
         if self._begun:
             return
         self._begun = True
         threading.Thread(target=self._quietly, name="rememo-mcp-opening", daemon=True).start()
 
     def get(self) -> "Memory":
-        """Return it, opened; raises what opening raised."""
+        """Return the opened memory; raises what opening raised."""
         with self._lock:
             if self._memory is None:
                 self._memory = self._open()
             return self._memory
 
     def close(self) -> None:
-        """Close it, if it was opened."""
+        """Close the memory, if it was opened."""
         with self._lock:
             if self._memory is not None:
                 self._memory.close()
@@ -60,12 +60,12 @@ class BackgroundMemory:
             self.get()
         except RememoError as error:
             _log.error("the memory cannot be opened: %s", error)
-        except Exception:  # noqa: BLE001 - whatever it is, the next call tells it
+        except Exception:  # noqa: BLE001 - the next call reports it
             _log.exception("the memory cannot be opened")
 
 
 class StdioAccess:
-    """The house of one client: everything it may do is said when the server starts."""
+    """Access for one local client, with rights and labels that are fixed when the server starts."""
 
     def __init__(self, opening: BackgroundMemory, *, rights: frozenset[Right], bound: frozenset[str]) -> None:
         self._opening = opening
@@ -96,7 +96,7 @@ class StdioAccess:
 def serve_stdio(
     opening: BackgroundMemory, *, read_only: bool = False, bound: frozenset[str] = frozenset(), graph: bool = False
 ) -> None:
-    """Serve until the client closes the pipe; nothing but the protocol goes to standard output."""
+    """Serve until the client closes the pipe; only the protocol is written to standard output."""
     rights: frozenset[Right] = frozenset({"read"}) if read_only else frozenset({"read", "write"})
     house = StdioAccess(opening, rights=rights, bound=bound)
     server = build_graph_server(house) if graph else build_server(house)
@@ -105,7 +105,7 @@ def serve_stdio(
         from mcp.server.stdio import stdio_server  # noqa: PLC0415 - only here
 
         async def first(ctx: Context, call_next: CallNext) -> HandlerResult:
-            # Opening takes the interpreter for itself: what was asked first is answered first.
+            # Opening blocks the interpreter: the first request is answered before it starts.
             try:
                 return await call_next(ctx)
             finally:

@@ -1,6 +1,6 @@
-"""Over HTTP, at `/mcp` beside REST: the same keys, the same walls.
+"""The streamable HTTP transport at `/mcp`: the same keys and the same tenant isolation as REST.
 
-Every request stands for itself: who asks is decided by its key, and a key that is revoked ends with the next request.
+It is stateless: every request is authenticated by its key, so a revocation is effective with the next request.
 """
 
 import logging
@@ -36,13 +36,13 @@ _log = logging.getLogger("rememo.serve.mcp")
 
 
 class KeyedAccess:
-    """The house of whoever holds a key."""
+    """Access by API keys."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
 
     async def caller(self, ctx: Context) -> ToolCaller:
-        """Return who asks, and what the key lets them do."""
+        """Return the caller with the rights and labels of its key."""
         request = _request(ctx)
         key, asked = _admitted_request(request)
         rights = cast("frozenset[Right]", frozenset(key.rights) & {"read", "write"})
@@ -52,7 +52,7 @@ class KeyedAccess:
         return ToolCaller(source=source_of(ctx), rights=rights, bound=frozenset(bound))
 
     async def call(self, ctx: Context, work: "Callable[[Memory], T]") -> T:
-        """Run something on the key's view."""
+        """Run a function with the key's view."""
         request = _request(ctx)
         key, asked = _admitted_request(request)
 
@@ -63,16 +63,16 @@ class KeyedAccess:
             except StorageError as error:
                 if STATUS[error.code] != _SERVER_FAULT:
                     raise
-                # What went wrong inside is for the log, not for whoever asks.
+                # The cause of an internal error is logged, not sent to the client.
                 _log.error("%s: %s", error.code, error)
                 raise RememoError(INTERNAL_MESSAGE) from None
 
-        # The protocol runs in a context of its own, which does not know who asks.
+        # The SDK runs handlers in a context of its own, without the requester.
         return await self._service.run(run, asker=Requester(key.tenant, key.id))
 
 
 class McpEndpoint:
-    """What answers at `/mcp`: lets a request in, and gives it to the SDK."""
+    """The ASGI endpoint of `/mcp`: authenticates a request, and passes it to the SDK."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -85,7 +85,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[None]:
-        """Answer while this is open."""
+        """Accept requests while the context is open."""
         async with self._sessions.run():
             yield
 
@@ -93,7 +93,7 @@ class McpEndpoint:
         """Answer one request."""
         request = Request(scope, receive)
         if request.method != "POST":
-            message = f"{PATH} takes POST: every request stands for itself, and there is no stream to listen to"
+            message = f"{PATH} takes POST only: it is stateless and has no event stream"
             refused = error_body(HTTP_CODES[_METHOD_NOT_ALLOWED], message)
             await Response(refused, _METHOD_NOT_ALLOWED, {"Allow": "POST"}, "application/json")(scope, receive, send)
             return
@@ -103,18 +103,18 @@ class McpEndpoint:
         await self._sessions.handle_request(scope, _replay_body(body, receive), send)
 
     def _admit(self, request: Request) -> tuple[ApiKey, dict[str, list[str]]]:
-        """Return who asks, and for which view; whoever may not see it is told so before the protocol begins."""
+        """Return the key and the scope of a request; raises before the protocol starts when the key has no access."""
         key, asked = self._service.authenticate(request), _scope_parameters(request)
         self._service.view(key, asked)
         return key, asked
 
 
 def _scope_parameters(request: Request) -> dict[str, list[str]]:
-    """Return what the address narrows the view to."""
+    """Return the scope parameters of the query."""
     asked: dict[str, list[str]] = {}
     for name, value in parse_qsl(request.url.query, keep_blank_values=True):
         if name not in _PARAMETERS:
-            raise InvalidInput(f"there is no parameter {name[:100]!r} here; there are {', '.join(_PARAMETERS)}")
+            raise InvalidInput(f"unknown parameter {name[:100]!r}; this route takes {', '.join(_PARAMETERS)}")
         if name in asked and name != "as_of":
             raise InvalidInput(f"{name} is given twice")
         asked.setdefault(name, []).append(value)
@@ -130,7 +130,7 @@ def _admitted_request(request: Request) -> tuple[ApiKey, dict[str, list[str]]]:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """Return what gives a body that was read already, and then listens on."""
+    """Return a receive function that replays a body that was read already, and then continues."""
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:

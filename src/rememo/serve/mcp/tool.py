@@ -1,4 +1,4 @@
-"""Tool: what an assistant may call; its arguments and its answer are declared, and checked."""
+"""Tools: definitions with typed arguments and results, and their JSON schemas."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ _MOST_ERRORS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCaller:
-    """Who calls."""
+    """The client of a call."""
 
     source: str = "mcp"
-    """What is remembered through the call is marked with: `mcp`, and the client's name where it told one."""
+    """The source of records written by the call: `mcp`, with the client's name where it sent one."""
     rights: frozenset[Right] = frozenset({"read", "write"})
     bound: frozenset[str] = frozenset()
-    """The labels that the caller's view is bound to already."""
+    """The labels that the caller's view is bound to."""
 
 
 class ToolArguments(BaseModel):
-    """What a tool is given; what it does not know is refused."""
+    """Arguments of a tool; unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class ScopedArguments(ToolArguments):
-    """Arguments that may narrow where a tool looks or writes."""
+    """Arguments that may narrow the view of a tool."""
 
     user: str | None = Field(
         default=None, description="Whose memory, where several users share it; all of them if left out."
@@ -49,19 +49,19 @@ class ScopedArguments(ToolArguments):
     @field_validator(*LABELS)
     @classmethod
     def _said(cls, value: str | None) -> str | None:
-        return value or None  # models fill what they do not know with empty texts
+        return value or None  # models fill unknown arguments with empty texts
 
 
 class ToolResult(BaseModel):
-    """What a tool gives back, as values."""
+    """The structured result of a tool."""
 
     def to_wire(self) -> dict[str, Any]:
-        """Return them as they are sent."""
+        """Return the structured content."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 ToolOutput = tuple[ToolResult, str]
-"""An answer, and the same as text to be read."""
+"""A structured result, and the same as text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,14 +79,14 @@ class Tool:
     idempotent: bool = True
 
     def arguments(self, given: Mapping[str, Any] | None) -> ToolArguments:
-        """Return checked arguments; what is wrong is told field by field."""
+        """Validate arguments; raises `InvalidInput` with the errors field by field."""
         try:
             return self.arguments_model.model_validate(dict(given or {}))
         except ValidationError as error:
-            raise InvalidInput(f"{self.name} cannot be called like this: {_describe_errors(error)}") from None
+            raise InvalidInput(f"invalid arguments for {self.name}: {_describe_errors(error)}") from None
 
     def schema(self, bound: frozenset[str]) -> dict[str, Any]:
-        """Return what it takes, as JSON Schema, without the labels that are bound already."""
+        """Return the JSON Schema of the arguments, without the labels that are bound already."""
         whole = self._takes
         hidden = bound.intersection(LABELS)
         shown = {name: property for name, property in whole["properties"].items() if name not in hidden}
@@ -98,17 +98,17 @@ class Tool:
 
     @cached_property
     def output(self) -> dict[str, Any]:
-        """What it gives, as JSON Schema."""
+        """The JSON Schema of the result."""
         return simple_schema(self.result_model)
 
 
 def simple_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return a model's JSON Schema without what costs a reader tokens: titles, models' texts, nulls for what may be left out."""
+    """Return a model's JSON Schema without parts that only cost tokens: titles, docstrings, nulls of optional fields."""
     return cast("dict[str, Any]", _simplify_schema(model.model_json_schema(by_alias=True)))
 
 
 def _simplify_schema(node: Any, *, names: bool = False) -> Any:
-    """Return a schema, plainer; `names` says that its keys are names of properties."""
+    """Return a schema without these parts; with `names` its keys are names of properties."""
     if isinstance(node, list):
         return [_simplify_schema(item) for item in cast("list[Any]", node)]
     if not isinstance(node, dict):
@@ -129,7 +129,7 @@ def _simplify_schema(node: Any, *, names: bool = False) -> Any:
 
 
 def parse_time(text: str | None, field: str) -> datetime | None:
-    """Return a time that an assistant wrote: ISO 8601, a date alone too; without a zone it is UTC."""
+    """Parse a time: ISO 8601, a date alone too; UTC without a zone."""
     if text is None or not text.strip():
         return None
     try:
@@ -142,7 +142,7 @@ def parse_time(text: str | None, field: str) -> datetime | None:
 
 
 def _describe_errors(error: ValidationError) -> str:
-    """Return what is wrong with arguments, without quoting them."""
+    """Describe validation errors without quoting the values."""
     problems = [
         f"{'.'.join(map(str, problem['loc'])) or 'the arguments'}: {problem['msg'][:1].lower()}{problem['msg'][1:]}"
         for problem in error.errors(include_url=False, include_input=False)

@@ -1,7 +1,7 @@
-"""The tools that write: remember, log_turn, forget and note_task.
+"""The writing tools: remember, log_turn, forget and note_task.
 
-What an assistant writes carries the source `mcp:<client>` and is trusted as the setting `trust` says for `mcp`: less than
-what a person says, because an assistant may have been talked into it by what it read. So the guard looks at it.
+What an assistant writes has the source `mcp:<client>` and the trust that the setting `trust` gives to `mcp`: less than a
+person's, because the assistant may follow injected instructions. So the guard checks it.
 """
 
 from collections.abc import Iterable
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from rememo.model.receipt import Receipt
 
 _CONFIDENCE: Final = 0.9
-"""Of a fact that an assistant states: it heard it, or read it."""
+"""The confidence of a fact that an assistant states."""
 _DUPLICATE_HITS: Final = 5
 _MAX_BYTES: Final = {"subject": 4_096, "predicate": 512, "object": 65_536}
-"""Bytes of the parts of a fact."""
+"""The size limits of a fact's parts, in bytes."""
 _MOST_FACTS: Final = 10_000
 _LATEST_FACTS: Final = 200
-"""Facts among which those are looked for that a note has just taught."""
+"""How many facts are read to find those just extracted from a note."""
 _REPLACEABLE_KINDS: Final = ("note", "task")
-"""Kinds whose text an assistant may replace; the others are kept as they were said."""
+"""Kinds whose text an assistant may replace; the others are kept verbatim."""
 
 
 NonEmptyText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class FactArgument(ToolArguments):
-    """A fact that a text states."""
+    """A fact that the text states."""
 
     subject: NonEmptyText = Field(description='Whom or what it is about; "user" is the user.')
     predicate: NonEmptyText = Field(description="Such as lives in, works at, likes, prefers, is called.")
@@ -48,7 +48,7 @@ class FactArgument(ToolArguments):
 
 
 class RememberArguments(ScopedArguments):
-    """What is to be remembered."""
+    """Arguments of `remember`."""
 
     text: str = Field(
         description="One self-contained statement with names instead of pronouns, such as 'Ana prefers tea to coffee.'",
@@ -65,7 +65,7 @@ class RememberArguments(ScopedArguments):
 
 
 class RememberResult(ToolResult):
-    """What became of it."""
+    """The result of `remember`."""
 
     id: str
     outcome: Literal["added", "known", "replaced", "held back"] = Field(
@@ -76,16 +76,18 @@ class RememberResult(ToolResult):
 
 
 def remember(memory: "Memory", caller: ToolCaller, given: RememberArguments) -> ToolOutput:
-    """Remember one thing, once."""
+    """Store a statement, unless it is known already."""
     text = without_recalled(given.text).strip()
     if not given.text.strip():
-        raise InvalidInput("the text is empty; say what is to be remembered")
+        raise InvalidInput("the text is empty; give the statement to remember")
     if not text:
-        raise InvalidInput("this text came out of memory and is there already; say what is new, in your own words")
+        raise InvalidInput(
+            "this text was recalled from memory and is stored already; state what is new in your own words"
+        )
     happened = parse_time(given.happened, "happened")
     _check_facts(given.facts or [])
     if given.facts and _looks_suspicious(caller, lines := [_fact_text(fact) for fact in given.facts]):
-        # Facts go with what they were learned from. So the guard gets to see them in the text, and holds back both.
+        # Facts are quarantined with their source. So they are added to the text, where the guard sees them.
         text, given = "\n".join((text, *lines)), given.model_copy(update={"facts": None})
     if given.replaces:
         receipt = _replace_text(memory, caller, given.replaces, text, given.importance)
@@ -96,7 +98,7 @@ def remember(memory: "Memory", caller: ToolCaller, given: RememberArguments) -> 
             return RememberResult(id=known, outcome="known", facts=shown), _describe_facts(
                 f"Known already as {known}.", shown
             )
-        # Facts that are given say more than the rules can read, such as since when: then nothing else is learned.
+        # Given facts say more than the rules can extract, such as since when: then nothing else is extracted.
         learn = given.facts is None
         receipt = memory.add(text, occurred_at=happened, importance=given.importance, source=caller.source, learn=learn)
         outcome = "added"
@@ -110,7 +112,7 @@ def remember(memory: "Memory", caller: ToolCaller, given: RememberArguments) -> 
 
 
 def _check_facts(facts: list[FactArgument]) -> None:
-    """Refuse what cannot be a fact before anything is written."""
+    """Validate facts before anything is written."""
     from rememo.extract.predicates import normalise_predicate  # noqa: PLC0415 - see the package
 
     for fact in facts:
@@ -124,7 +126,7 @@ def _check_facts(facts: list[FactArgument]) -> None:
 
 
 def _looks_suspicious(caller: ToolCaller, lines: list[str]) -> bool:
-    """Return whether facts read like something that a person should see first."""
+    """Whether the guard would quarantine the text of these facts."""
     from rememo.model.scope import Scope  # noqa: PLC0415 - the same
     from rememo.safety.guard import Guard, IncomingRecord  # noqa: PLC0415 - see the package
     from rememo.settings import Settings  # noqa: PLC0415 - the same
@@ -142,10 +144,10 @@ def _fact_text(fact: FactArgument) -> str:
 def _replace_text(memory: "Memory", caller: ToolCaller, id: str, text: str, importance: float | None) -> "Receipt":
     held = memory.get(id)
     if held.kind not in _REPLACEABLE_KINDS:
-        raise InvalidInput(f"{id} is a {held.kind} and stays as it was said; remember a note beside it, or forget it")
-    # Trust is told anew: these are not the words that were trusted.
+        raise InvalidInput(f"{id} is a {held.kind} and its text cannot be replaced; remember a new note, or forget it")
+    # Trust is set anew: these are not the words that were trusted.
     weight = held.importance if importance is None else importance
-    # What a note taught follows its words by itself.
+    # Facts extracted from a note are updated with its text.
     stale = [] if held.kind == "note" else [fact.id for fact in _facts_only_from(memory, [id])]
     receipt = memory.update(id, text=text, source=caller.source, trust=None, importance=weight)
     if stale:
@@ -154,7 +156,7 @@ def _replace_text(memory: "Memory", caller: ToolCaller, id: str, text: str, impo
 
 
 def _find_same_text(memory: "Memory", caller: ToolCaller, text: str) -> str | None:
-    """Return the memory that says exactly this already; who may not read is not told."""
+    """Return the id of a memory with the same text, if any; None for callers without the right to read."""
     if "read" not in caller.rights:
         return None
     wanted = _normalise_text(text)
@@ -165,7 +167,7 @@ def _find_same_text(memory: "Memory", caller: ToolCaller, text: str) -> str | No
 def _keep_facts(
     memory: "Memory", caller: ToolCaller, given: RememberArguments, text: str, source: str
 ) -> list[FactItem]:
-    """Keep what was given as facts; return what is known from a record, to whom may read."""
+    """Store the given facts; return all facts of the source, for callers with the right to read."""
     happened = parse_time(given.happened, "happened")
     for fact in given.facts if given.facts is not None else _extract_facts(memory, source, text):
         memory.facts.add(
@@ -179,7 +181,7 @@ def _keep_facts(
 
 
 def _extract_facts(memory: "Memory", source: str, text: str) -> list[FactArgument]:
-    """Return what the rules read in words that replace others which came with facts: from that note nothing is learned."""
+    """Extract facts by rules from the new text of a note that was stored with given facts, and is not learned from."""
     from rememo.engine.learning import may_learn_from  # noqa: PLC0415 - see the package
 
     if may_learn_from(memory.get(source).data):
@@ -197,28 +199,28 @@ def _normalise_text(text: str) -> str:
 
 
 def _facts_only_from(memory: "Memory", ids: Iterable[str]) -> "list[Fact]":
-    """Return the facts that these records taught, and nothing else did."""
+    """Return the facts whose only sources are these records."""
     gone = set(ids)
     facts = memory.facts.list(current_only=False, limit=_MOST_FACTS)
     return [fact for fact in facts if fact.sources and {source.id for source in fact.sources} <= gone]
 
 
 class LogTurnArguments(ScopedArguments):
-    """One exchange of a conversation."""
+    """Arguments of `log_turn`."""
 
     user_said: str = Field(description="What the user said, word for word.", min_length=1)
     assistant_said: str | None = Field(default=None, description="What was answered, word for word.")
 
 
 class LogTurnResult(ToolResult):
-    """Where the turn is kept."""
+    """The ids of the stored messages."""
 
     ids: list[str]
     held_back: list[str] = Field(default_factory=list[str], description="Those that wait for a person to release them.")
 
 
 def log_turn(memory: "Memory", caller: ToolCaller, given: LogTurnArguments) -> ToolOutput:
-    """Keep an exchange word for word."""
+    """Store an exchange verbatim."""
     if given.assistant_said:
         receipt = memory.messages.add_pair(given.user_said, given.assistant_said, source=caller.source)
     else:
@@ -231,7 +233,7 @@ def log_turn(memory: "Memory", caller: ToolCaller, given: LogTurnArguments) -> T
 
 
 class ForgetArguments(ScopedArguments):
-    """What is to be forgotten."""
+    """Arguments of `forget`."""
 
     ids: list[str] = Field(
         min_length=1, max_length=100, description="Ids as recall, facts, history and tasks show them."
@@ -239,7 +241,7 @@ class ForgetArguments(ScopedArguments):
 
 
 class ForgetResult(ToolResult):
-    """What was forgotten."""
+    """The result of `forget`."""
 
     forgotten: list[str]
     facts: int = Field(default=0, description="Facts that were known from these alone and went with them.")
@@ -247,12 +249,12 @@ class ForgetResult(ToolResult):
 
 
 def forget(memory: "Memory", caller: ToolCaller, given: ForgetArguments) -> ToolOutput:
-    """End some memories, and what only they taught, as one transaction."""
+    """Delete memories, and the facts known from them alone, as one transaction."""
     wanted = list(dict.fromkeys(given.ids))
     existing = [record.id for record in memory.list(ids=wanted, limit=len(wanted))]
     forgotten, missing = [id for id in wanted if id in existing], [id for id in wanted if id not in existing]
     if not forgotten:
-        raise NotFound(f"there is nothing with the ids {', '.join(missing)} here; recall shows what there is")
+        raise NotFound(f"no memory has the ids {', '.join(missing)}; recall shows the ids")
     taught = [fact.id for fact in _facts_only_from(memory, forgotten) if fact.id not in forgotten]
     memory.delete_where(ids=[*forgotten, *taught])
     message = f"Forgotten: {', '.join(forgotten)}."
@@ -266,7 +268,7 @@ def forget(memory: "Memory", caller: ToolCaller, given: ForgetArguments) -> Tool
 
 
 class NoteTaskArguments(ScopedArguments):
-    """A task, new or known."""
+    """Arguments of `note_task`."""
 
     text: str | None = Field(default=None, description="What is to be done, of a new task.")
     id: str | None = Field(default=None, description="A task that is known, to change it.")
@@ -277,14 +279,14 @@ class NoteTaskArguments(ScopedArguments):
 
 
 class NoteTaskResult(FencedResult):
-    """The task as it is now."""
+    """The stored task."""
 
     task: TaskItem | None = None
     held_back: str | None = Field(default=None, description="Why it waits until a person releases it.")
 
 
 def note_task(memory: "Memory", caller: ToolCaller, given: NoteTaskArguments) -> ToolOutput:
-    """Note a new task, or what became of one."""
+    """Add a task, or update one."""
     due = parse_time(given.due, "due")
     if given.id:
         id = _update_task(memory, given, due)

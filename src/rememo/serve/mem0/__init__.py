@@ -1,6 +1,6 @@
-"""The routes that mem0's clients ask, so that they work unchanged on a memory of ours: keep the client, change the host.
+"""The routes of mem0's API, so that its clients work unchanged against this server: keep the client, change the host.
 
-They stand beside our own and have the same keys, the same walls and the same audit trail.
+They have the same keys, the same tenant isolation and the same audit trail as our own routes.
 """
 
 from collections.abc import Iterator
@@ -15,14 +15,14 @@ from rememo.serve.service import Service
 
 
 def ping(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `GET /v1/ping/`: their client wants an organisation and a project; a tenant is both."""
+    """Handle `GET /v1/ping/`: their client expects an organisation and a project; a tenant is both."""
     asked.allow_query()
     tenant = asked.key.scope.tenant
     return {"status": "ok", "message": "pong", "org_id": "rememo", "project_id": tenant, "user_email": None}
 
 
 def events(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `GET /v1/events/`: an add answers with what it did, so there are none."""
+    """Handle `GET /v1/events/`: adds are synchronous, so there are no events."""
     asked.allow_query()
     return {"count": 0, "next": None, "previous": None, "results": []}
 
@@ -43,7 +43,7 @@ ROUTES: Final[tuple[tuple[str, str, Right, Handler], ...]] = (
     ("PUT", "/v1/batch/", "write", update_many),
     ("DELETE", "/v1/batch/", "write", delete_many),
 )
-"""What is answered: verb, path, the right it needs, and what does it."""
+"""Verb, path, required right and handler of each route."""
 
 _OLD_CLIENT = "this is a route of older clients; upgrade to mem0ai 2"
 _PROFILES = "profiles that a model writes are not made here"
@@ -77,11 +77,11 @@ NOT_SUPPORTED: Final[tuple[tuple[str, str, str], ...]] = (
         for verb in ("GET", "POST", "PUT", "DELETE")
     ),
 )
-"""What their clients ask that the hosted service alone has, and what it is told."""
+"""Routes of the hosted service that are not supported, and why."""
 
 
 def routes(service: Service) -> Iterator[tuple[str, str, Endpoint]]:
-    """Give verb, path and endpoint of every route."""
+    """Yield verb, path and endpoint of every route."""
     for verb, path, right, work in ROUTES:
         yield verb, path, make_endpoint(service, right, work)
     for verb, path, what in NOT_SUPPORTED:

@@ -1,4 +1,4 @@
-"""Whom mem0's clients have memories of: users, agents, runs and apps."""
+"""mem0's entities: users, agents, runs and apps that have memories."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,7 +11,7 @@ from rememo.serve.mem0.reading import view_of
 from rememo.serve.mem0.request import Mem0Request
 
 LABEL_OF: Final = {"user": "user", "agent": "agent", "run": "room"}
-"""Our labels by their types of entities; an app is metadata."""
+"""Our labels by mem0's entity types; an app is metadata."""
 _TYPES: Final = (*LABEL_OF, "app")
 _NAMES: Final[dict[str, Callable[[Memory], list[str]]]] = {
     "user": Memory.users,
@@ -21,7 +21,7 @@ _NAMES: Final[dict[str, Callable[[Memory], list[str]]]] = {
 
 
 def list_entities(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `GET /v1/entities/`: all within the key's reach of whom something is kept, in one page."""
+    """Handle `GET /v1/entities/`: all entities with memories in the key's scope, in one page."""
     asked.allow_query()
     memory = asked.view()
     results = [
@@ -38,21 +38,21 @@ def list_entities(asked: Mem0Request) -> dict[str, Any]:
 
 
 def delete_entity(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `DELETE /v2/entities/{type}/{name}/`: all that belongs to it ends, memories and everything else."""
+    """Handle `DELETE /v2/entities/{type}/{name}/`: delete all records of an entity."""
     asked.allow_query()
     kind, name = asked.path["type"], asked.path["name"]
     if kind not in _TYPES:
-        raise InvalidInput(f"there are no entities {kind[:50]!r}; there are {', '.join(_TYPES)}")
+        raise InvalidInput(f"unknown entity type {kind[:50]!r}; the types are {', '.join(_TYPES)}")
     if kind == "app":
         count = asked.view().delete_where(metadata={APP: name})
     else:
         count = asked.view({LABEL_OF[kind]: name}).clear()
-    # One that is empty is as good as deleted: their clients go through a list, in which a run may belong to a user.
+    # Deleting an empty entity succeeds: their clients go through a list, in which a run may belong to a deleted user.
     return {"message": "Entity deleted successfully!", "count": count}
 
 
 def _first_and_last(memory: Memory) -> tuple[int, Record | None, Record | None]:
-    """Return how many memories there are, the first and the last."""
+    """Return the number of memories, the first and the last."""
     count = memory.count(kind=MEMORIES)
     if not count:
         return 0, None, None

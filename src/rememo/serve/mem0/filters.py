@@ -1,7 +1,7 @@
-"""Filters as mem0 writes them, as alternatives that a store can look for one by one.
+"""mem0's filters, parsed into a disjunction of alternatives, each of which is one filter of ours.
 
-`AND`, `OR` and `NOT` may be nested. What a filter of ours cannot say is refused by name: a filter that is passed over
-would show, or delete, what was not meant.
+`AND`, `OR` and `NOT` may be nested. A condition that our filters cannot express is refused: ignoring it would show, or
+delete, the wrong records.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,11 +16,11 @@ from rememo.model.filters import Condition, parse_conditions
 from rememo.model.record import FOUND
 
 ENTITIES: Final = {"user_id": "user", "agent_id": "agent", "run_id": "room"}
-"""Their names for our labels."""
+"""mem0's names of our labels."""
 APP: Final = "app_id"
-"""Their fourth name, which stands in the metadata."""
+"""mem0's app id, which is kept in the metadata."""
 MEMORIES: Final = ("fact", "message", "note")
-"""The kinds that are memories to them, unless a filter names others as categories."""
+"""The kinds that count as memories, unless a filter names others as categories."""
 ANY: Final = "*"
 _TIMES: Final = ("created_at", "timestamp")
 _METADATA_OPERATORS: Final = {
@@ -38,7 +38,7 @@ _DAY: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """Records that are meant together: all of this holds for them."""
+    """A conjunction of conditions."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     kinds: frozenset[str] | None = None
@@ -48,7 +48,7 @@ class Alternative:
     conditions: tuple[Condition, ...] = ()
 
     def intersect(self, other: "Alternative") -> "Alternative | None":
-        """Return what both mean; None when nothing can be both."""
+        """Return the conjunction of both; None when it is empty."""
         for name in self.labels.keys() & other.labels.keys():
             if self.labels[name] != other.labels[name]:
                 return None
@@ -63,7 +63,7 @@ class Alternative:
 
 
 def parse_filters(*parts: Mapping[str, Any] | None) -> list[Alternative]:
-    """Return what filters mean that must all hold; an empty list means nothing at all, no filter means everything."""
+    """Return the alternatives of filters that must all hold; an empty list matches nothing, no filter everything."""
     alternatives = [Alternative()]
     for part in parts:
         if part is not None:
@@ -75,17 +75,17 @@ def parse_filters(*parts: Mapping[str, Any] | None) -> list[Alternative]:
 
 
 def parse_day(value: object, field: str) -> date | None:
-    """Return the day that a text is, and None for any other text."""
+    """Return the date in a text; None for any other text."""
     if isinstance(value, str) and len(value) == len("2026-05-01"):
         try:
             return date.fromisoformat(value)
         except ValueError:
-            raise InvalidFilter(f"{field} is no date: {value!r}; write it as 2026-05-31") from None
+            raise InvalidFilter(f"{field} is not a date: {value!r}; write it as 2026-05-31") from None
     return None
 
 
 def parse_time(value: object, field: str) -> datetime:
-    """Return a moment: ISO 8601, UTC where no zone is told, a day for its beginning, or seconds since 1970."""
+    """Return a time: ISO 8601 (UTC without a zone, a date for its start), or seconds since 1970."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
@@ -94,15 +94,15 @@ def parse_time(value: object, field: str) -> datetime:
             return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
         pass
-    raise InvalidFilter(f"{field} is no time: {str(value)[:50]!r}; write ISO 8601, or seconds since 1970")
+    raise InvalidFilter(f"{field} is not a time: {str(value)[:50]!r}; write ISO 8601, or seconds since 1970")
 
 
 def add_span(start: datetime, span: timedelta, field: str) -> datetime:
-    """Return a moment later than another."""
+    """Return `start + span`; raises `InvalidFilter` beyond the last possible time."""
     try:
         return start + span
     except OverflowError:
-        raise InvalidFilter(f"{field} lies at the end of all time: {start.isoformat()}") from None
+        raise InvalidFilter(f"{field} is out of range: {start.isoformat()}") from None
 
 
 # ---- the tree
@@ -126,7 +126,7 @@ def _parse_entry(name: str, value: object, wanted: bool, depth: int) -> list[Alt
     if not parts or (name != "NOT" and not isinstance(value, list)):
         raise InvalidFilter(f"{name} takes a list of filters that is not empty")
     each = [_parse_filter(part, wanted=wanted != (name == "NOT"), depth=depth + 1) for part in parts]
-    # NOT of several means none of them; what is not wanted turns each into its opposite.
+    # NOT of several means none of them; negation swaps union and intersection (De Morgan).
     return _intersect(each) if (name != "OR") == wanted else _unite(each)
 
 
@@ -144,9 +144,7 @@ def _unite(each: Iterable[list[Alternative]]) -> list[Alternative]:
 
 def _check_size(alternatives: list[Alternative]) -> list[Alternative]:
     if len(alternatives) > _MOST_ALTERNATIVES:
-        raise InvalidFilter(
-            f"the filters have more than the {_MOST_ALTERNATIVES} alternatives that one question may have; ask twice"
-        )
+        raise InvalidFilter(f"the filters expand to more than {_MOST_ALTERNATIVES} alternatives; split the query")
     return alternatives
 
 
@@ -180,7 +178,7 @@ def _parse_label(name: str, value: object, wanted: bool) -> list[Alternative]:
         raise InvalidFilter(f"{name} cannot be excluded here; name those that are meant, by `in`")
     operator, operand = _single_clause(name, value)
     values = cast("list[Any]", operand) if operator == "in" else [operand]
-    # Whatever it is, none too: our views do not tell these apart.
+    # Any value includes none: our views do not distinguish them.
     return [
         Alternative() if value == ANY else Alternative(labels={ENTITIES[name]: check_label(value, name)})
         for value in values
@@ -191,7 +189,7 @@ def _parse_time_span(name: str, value: object, wanted: bool) -> list[Alternative
     each: list[list[Alternative]] = []
     for operator, operand in _parse_clauses(name, value, ("eq", "ne", "gt", "gte", "lt", "lte")):
         start = parse_time(operand, name)
-        # A day is meant as a whole: "until the 31st" has the 31st in it.
+        # A date covers its whole day: "until the 31st" includes the 31st.
         end = add_span(start, _DAY if parse_day(operand, name) else _TICK, name)
         at, until, since = Alternative(after=start, before=end), Alternative(before=start), Alternative(after=end)
         spans: dict[str, tuple[list[Alternative], list[Alternative]]] = {
@@ -273,7 +271,7 @@ def _parse_metadata(path: tuple[str, ...], value: object, wanted: bool) -> list[
 
 
 def _parse_clauses(name: str, value: object, allowed: tuple[str, ...]) -> list[tuple[str, Any]]:
-    """Return operators with what they compare with; a plain value means equals."""
+    """Return operators with their operands; a plain value means equals."""
     if (clauses := _mapping(value)) is None:
         return [("eq", value)]
     pairs = list(clauses.items())

@@ -1,4 +1,4 @@
-"""What mem0's clients read: search, lists, single memories and their history."""
+"""mem0's reading routes: search, lists, single memories and their history."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,14 +26,14 @@ _MOST_HITS: Final = 1_000
 _TOP: Final = 10
 _PAGE: Final = 100
 _EXTRA_HITS: Final = 10
-"""How many more are looked at for those that are left out."""
+"""Extra hits, read to replace superseded ones."""
 _STATUS: Final = ("data", ("status",), "$nin")
 _NOT_SUPERSEDED: Final = Condition(*_STATUS, ["superseded", "retracted"])
 _NOT_RETRACTED: Final = Condition(*_STATUS, ["retracted"])
 
 
 class FilterBody(RequestBody):
-    """What both search and lists are narrowed by."""
+    """The filters of search and lists."""
 
     filters: dict[str, Any] | None = None
     user_id: str | None = None
@@ -47,7 +47,7 @@ class FilterBody(RequestBody):
     latest_only: bool | None = None
 
     def parse_filters(self) -> list[Alternative]:
-        """Return what is meant."""
+        """Return the alternatives of all filters."""
         names = ("user_id", "agent_id", "app_id", "run_id", "metadata")
         plain: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name)}
         if self.categories:
@@ -59,7 +59,7 @@ class FilterBody(RequestBody):
 
 
 class SearchBody(FilterBody):
-    """A question."""
+    """The body of a search."""
 
     query: str
     top_k: int | None = None
@@ -70,15 +70,15 @@ class SearchBody(FilterBody):
 
 
 def search_memories(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `POST /v3/memories/search/`: the best of all alternatives.
+    """Handle `POST /v3/memories/search/`: the best hits of all alternatives.
 
-    Their clients paste what is found into prompts as it is, so what something later superseded is left out, unless the
-    question asks about the past or `latest_only` is false.
+    Their clients paste hits into prompts as they are, so superseded ones are left out, unless the query asks about the
+    past or `latest_only` is false.
     """
     asked.allow_query()
     given = asked.body(SearchBody)
     if not given.query.strip():
-        raise InvalidInput("the query is empty; ask something")
+        raise InvalidInput("the query is empty")
     top = check_limit(_TOP if given.top_k is None else given.top_k, "top_k", maximum=_MOST_HITS)
     least = from_mem0_score(check_unit(0.0 if given.threshold is None else given.threshold, "threshold"))
     at = None if given.reference_date is None else parse_time(given.reference_date, "reference_date")
@@ -107,9 +107,9 @@ def search_memories(asked: Mem0Request) -> dict[str, Any]:
 
 
 def _search_without_retracted(engine: Engine, query: Query) -> list[Hit]:
-    """Return the best that were not taken back; what has ended is not searched anyway.
+    """Return the best hits without retracted facts.
 
-    Where nothing of the best was, testing all the others is not worth its time.
+    The first search is not filtered: retracted facts are rare, and testing every record for them costs time.
     """
     hits = search(engine, query)
     if all(_NOT_RETRACTED.holds(hit.record) for hit in hits):
@@ -119,7 +119,7 @@ def _search_without_retracted(engine: Engine, query: Query) -> list[Hit]:
 
 
 def list_memories(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `POST /v3/memories/`: a page of what is meant, newest first."""
+    """Handle `POST /v3/memories/`: a page of matching memories, newest first."""
     asked.allow_query("page", "page_size")
     number, size = _whole_number(asked, "page", 1), _whole_number(asked, "page_size", _PAGE)
     start, end = check_offset((number - 1) * size, "page"), number * size
@@ -142,29 +142,29 @@ def list_memories(asked: Mem0Request) -> dict[str, Any]:
 
 
 def get_memory(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `GET /v1/memories/{id}/`."""
+    """Handle `GET /v1/memories/{id}/`."""
     asked.allow_query()
     return _with_status(asked, [find_memory(asked.view(), asked.path["id"])])[0]
 
 
 def memory_history(asked: Mem0Request) -> list[dict[str, Any]]:
-    """Answer `GET /v1/memories/{id}/history/`."""
+    """Handle `GET /v1/memories/{id}/history/`."""
     asked.allow_query()
     return to_history(asked.view().history(asked.path["id"]))
 
 
 def find_memory(memory: Memory, id: str) -> Record:
-    """Return a memory by its id, or by the id of one that it took the place of; what was taken back is not there."""
+    """Return a memory by its id, or by the id of one that it replaced; retracted ones raise `NotFound`."""
     try:
         if _is_visible(record := memory.get(id)):
             return record
     except NotFound:
         pass
-    # Of several that took its place one after the other, the last is the one that was not taken back.
+    # Of several successive replacements, the last is the one that was not retracted.
     for record in reversed(memory.list(metadata={REPLACES: {"$contains": id}})):
         if _is_visible(record):
             return record
-    raise NotFound(f"there is no memory {id!r} within what this key reaches")
+    raise NotFound(f"there is no memory {id!r} in the scope of this key")
 
 
 def _is_visible(record: Record) -> bool:
@@ -172,7 +172,7 @@ def _is_visible(record: Record) -> bool:
 
 
 def view_of(memory: Memory) -> View:
-    """Return what a memory is made on."""
+    """Return the view of a memory."""
     return memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
 
 
@@ -180,7 +180,7 @@ def view_of(memory: Memory) -> View:
 
 
 def _make_filters(asked: Mem0Request, given: FilterBody, *conditions: Condition) -> list[tuple[Engine, Filter]]:
-    """Return a filter for each alternative, behind the key's wall."""
+    """Return a filter for each alternative, within the key's scope."""
     filters: list[tuple[Engine, Filter]] = []
     for alternative in given.parse_filters():
         view = view_of(asked.view(alternative.labels))
@@ -194,7 +194,7 @@ def _make_filters(asked: Mem0Request, given: FilterBody, *conditions: Condition)
 
 
 def _with_status(asked: Mem0Request, records: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return records as memories, each with whether it still holds."""
+    """Return records as memories, each with its validity status."""
     view = view_of(asked.view())
     view.wait_for_extraction()
     statuses = record_statuses(view.engine, view.scope.tenant, records, view.engine.now())
@@ -212,12 +212,12 @@ def _count_distinct(filters: Sequence[tuple[Engine, Filter]]) -> int:
 
 
 def _are_disjoint(first: Scope, other: Scope) -> bool:
-    """Whether nothing can belong to both."""
+    """Whether no record can belong to both scopes."""
     return any(None not in (held := {getattr(first, name), getattr(other, name)}) and len(held) > 1 for name in LABELS)
 
 
 def _select_fields(fields: Sequence[str] | None, shown: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that were asked for; the id is always one of them."""
+    """Return the requested fields; the id is always one of them."""
     if not fields:
         return shown
     if unknown := set(fields) - set(shown):

@@ -1,4 +1,4 @@
-"""One request of a mem0 client: who asks, what for, and an error that both they and we can read."""
+"""Requests of mem0 clients: authentication, parsing, and errors in a shape that both their clients and ours read."""
 
 import json
 import logging
@@ -25,13 +25,13 @@ _SERVER_FAULT: Final = 500
 _NOT_IMPLEMENTED: Final = 501
 _UNAUTHORISED: Final = 401
 _IGNORED_FIELDS: Final = {"source", "rerank", "async_mode", "output_format", "version"}
-"""What changes nothing here: who asks, and how the hosted service goes about it."""
+"""Fields without an effect here: client names and internals of the hosted service."""
 
 _log = logging.getLogger("rememo.serve")
 
 
 class RequestBody(BaseModel):
-    """What a body may hold; anything else that asks for something is refused, never passed over."""
+    """A request body; unknown fields with a value are refused, never ignored."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
@@ -41,7 +41,7 @@ B = TypeVar("B", bound=RequestBody)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mem0Request:
-    """A request, read."""
+    """A parsed request."""
 
     service: Service
     key: ApiKey
@@ -52,35 +52,35 @@ class Mem0Request:
     """The address of the route."""
 
     def view(self, labels: Mapping[str, str] | None = None) -> Memory:
-        """Return what the key reaches, narrowed by labels; `Forbidden` when they lie beyond it."""
+        """Return the key's view, narrowed by labels; raises `Forbidden` when they are outside its scope."""
         return self.service.view(self.key, {name: [value] for name, value in (labels or {}).items()})
 
     def body(self, model: type[B]) -> B:
-        """Return the body, checked."""
+        """Return the validated body."""
         try:
             body = model.model_validate_json(self.raw or b"{}")
         except ValidationError as error:
-            raise InvalidInput(f"the body cannot be used: {describe_errors(error)}") from None
+            raise InvalidInput(f"the body is invalid: {describe_errors(error)}") from None
         for name, value in (body.model_extra or {}).items():
             if name not in _IGNORED_FIELDS and value is not None and value is not False:
-                raise InvalidInput(f"{name[:50]} cannot be used here; docs/mem0.md tells what can")
+                raise InvalidInput(f"{name[:50]} is not supported; docs/mem0.md lists what is")
         return body
 
     def allow_query(self, *names: str) -> None:
-        """Refuse what an address asks beyond these names."""
+        """Raise `InvalidInput` for query parameters other than these."""
         for name in self.query:
             if name not in names and name not in _IGNORED_FIELDS:
-                raise InvalidInput(f"there is no parameter {name[:50]!r} here; there are {', '.join(names) or 'none'}")
+                raise InvalidInput(f"unknown parameter {name[:50]!r}; this route takes {', '.join(names) or 'none'}")
 
 
 @dataclass(frozen=True, slots=True)
 class DeferredResponse:
-    """An answer that is better after a while."""
+    """A response that is worth a short wait."""
 
     wait: Callable[[], object]
-    """Waits; it may fail, or take too long."""
+    """Waits; may raise `JobFailed` or `Unavailable`."""
     then: Callable[[bool], Any]
-    """Gives the answer; told whether the waiting came to its end."""
+    """Returns the response; its argument says whether the wait succeeded."""
 
 
 Handler = Callable[[Mem0Request], Any]
@@ -88,7 +88,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def make_endpoint(service: Service, right: Right, work: Handler) -> Endpoint:
-    """Return what answers the requests of a route."""
+    """Return the endpoint of a route."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -111,7 +111,7 @@ def make_endpoint(service: Service, right: Right, work: Handler) -> Endpoint:
                 try:
                     await service.run(later.wait, waits=True)
                 except (JobFailed, Unavailable):
-                    done = False  # what was written is written: the answer says so, and what is still to come
+                    done = False  # the write is stored: the response says so, and what is still pending
                 value = await service.run(lambda: named(lambda: later.then(done)))
             shown = value if right == "read" or "read" in key.rights else strip_mem0_contents(value)
             return Response(dump_json(shown).encode(), media_type=JSON)
@@ -124,7 +124,7 @@ def make_endpoint(service: Service, right: Right, work: Handler) -> Endpoint:
 
 
 def not_supported(service: Service, what: str) -> Endpoint:
-    """Return what says to those with a key that something is the hosted service's alone."""
+    """Return an endpoint that answers 501 to requests with a valid key."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -132,7 +132,7 @@ def not_supported(service: Service, what: str) -> Endpoint:
         except RememoError as error:
             return _handle_error(error)
         return _error_response(
-            _NOT_IMPLEMENTED, HTTP_CODES[_NOT_IMPLEMENTED], f"{what}; docs/mem0.md tells what to use instead"
+            _NOT_IMPLEMENTED, HTTP_CODES[_NOT_IMPLEMENTED], f"{what}; docs/mem0.md says what to use instead"
         )
 
     return answer
@@ -142,7 +142,7 @@ def _query_parameters(request: Request) -> dict[str, str]:
     parameters: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name in parameters:
-            raise InvalidInput(f"{name[:50]} stands in the address twice")
+            raise InvalidInput(f"{name[:50]} is given twice in the query")
         parameters[name] = value
     return parameters
 
@@ -151,12 +151,12 @@ def _handle_error(error: RememoError) -> Response:
     status, message = STATUS[error.code], str(error)
     if status == _SERVER_FAULT:
         _log.error("%s: %s", error.code, error)
-        message = "the server could not do this; its log says why, by the request's id"
+        message = "internal error; the server's log has the cause under the request's id"
     return _error_response(status, error.code, message, error.detail)
 
 
 def _error_response(status: int, code: str, message: str, detail: Any = None) -> Response:
-    """Return an error with `detail`, where their clients look for it, beside the shape that all our errors have."""
+    """Return an error response with `detail`, which mem0's clients read, beside our own error object."""
     headers = (
         {"Retry-After": "1"}
         if status in RETRY_STATUSES

@@ -1,4 +1,4 @@
-"""Records as mem0's clients read them."""
+"""Serializer of records in mem0's shapes."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from rememo.model.record import Record
 from rememo.serve.mem0.filters import APP
 
 REPLACES: Final = "mem0:replaces"
-"""The metadata that names what a record took the place of; it is ours and not shown."""
+"""The metadata key with the ids that a record replaced; internal, not returned."""
 _TICK: Final = timedelta(microseconds=1)
 _DIGITS: Final = 6
 
 
 def replaced_ids(record: Record) -> list[str]:
-    """Return the ids of what a record took the place of; a caller may have written anything under that name."""
+    """Return the ids that a record replaced; a client may have written anything under that key."""
     named: object = record.metadata.get(REPLACES)
     return [id for id in cast("list[object]", named) if isinstance(id, str)] if isinstance(named, list) else []
 
@@ -36,17 +36,17 @@ def to_memory(record: Record, *, score: float | None = None) -> dict[str, Any]:
         "run_id": record.scope.room,
         "metadata": metadata,
         "categories": [record.kind],
-        # When it happened, where that was told: their `timestamp` says when a memory was made.
+        # When it happened, where that is known: their `timestamp` says when a memory was made.
         "created_at": record.at.isoformat(),
         "updated_at": record.updated_at.isoformat(),
-        # It is there until that day is over.
+        # A memory expires at the end of that day.
         "expiration_date": None if expires is None else (expires - _TICK).date().isoformat(),
     }
     return shown if score is None else {**shown, "score": round(to_mem0_score(score), _DIGITS)}
 
 
 def to_search_result(hit: Hit) -> dict[str, Any]:
-    """Return a hit as a memory, with whether it still holds and what a fact was learned from."""
+    """Return a hit as a memory, with its validity status and its sources."""
     return {
         **to_memory(hit.record, score=hit.score),
         "status": hit.status,
@@ -56,7 +56,7 @@ def to_search_result(hit: Hit) -> dict[str, Any]:
 
 
 def to_mem0_score(score: float) -> float:
-    """Return a score of ours as theirs.
+    """Convert a score of ours to mem0's scale.
 
     Theirs are cosines, of which a tenth still means something, and their command line cuts at 0.3; ours fall off faster.
     """
@@ -64,21 +64,21 @@ def to_mem0_score(score: float) -> float:
 
 
 def from_mem0_score(score: float) -> float:
-    """Return a score of theirs as ours."""
+    """Convert a score of mem0's scale to ours."""
     return score * score
 
 
 def to_event(record: Record, event: str) -> dict[str, Any]:
-    """Return what an `add` did."""
+    """Return a record as an event of an add."""
     return {**to_memory(record), "event": event}
 
 
 def to_history(versions: Sequence[Record]) -> list[dict[str, Any]]:
-    """Return what happened to a memory, oldest first."""
+    """Return the history of a memory, oldest first."""
     entries: list[dict[str, Any]] = []
     before: Record | None = None
     for version in versions:
-        # Other changes than of the text have nothing to show here.
+        # mem0's history has changes of the text only.
         if before is None or version.text != before.text:
             entries.append(_to_history_entry(version, before, version, "ADD" if before is None else "UPDATE"))
         before = version

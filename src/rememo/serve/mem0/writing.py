@@ -1,4 +1,4 @@
-"""What mem0's clients write: adding, changing and deleting memories."""
+"""mem0's writing routes: add, update and delete memories."""
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ _NAMES: Final = (*ENTITIES, APP)
 
 
 class IncomingMessage(BaseModel):
-    """A message in the shape models take; what they put in it beyond this is theirs."""
+    """A chat message; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -45,7 +45,7 @@ class IncomingMessage(BaseModel):
     tool_call_id: str | None = None
 
     def parts(self) -> tuple[str, list[str]]:
-        """Return the text and the addresses of the images."""
+        """Return the text and the URLs of the images."""
         if self.content is None or isinstance(self.content, str):
             return self.content or "", []
         texts: list[str] = []
@@ -60,13 +60,13 @@ class IncomingMessage(BaseModel):
                     images.append(address_url(url, "image_url"))
                 case _:
                     raise InvalidInput(
-                        "a part of a message must be text or an image_url; documents have a route of ours"
+                        "a part of a message must be text or an image_url; add documents with POST /v1/documents"
                     )
         return "\n".join(texts), images
 
 
 class AddBody(RequestBody):
-    """What is to be remembered."""
+    """The body of an add."""
 
     messages: list[IncomingMessage] = Field(min_length=1, max_length=_MOST_MESSAGES)
     user_id: str | None = None
@@ -81,7 +81,7 @@ class AddBody(RequestBody):
 
 
 class UpdateBody(RequestBody):
-    """What is to be another way; what is not given stays."""
+    """The body of an update; fields that are not given stay."""
 
     text: str | None = None
     metadata: dict[str, Any] | None = None
@@ -90,26 +90,26 @@ class UpdateBody(RequestBody):
 
 
 class UpdateItem(UpdateBody):
-    """One change of several."""
+    """One update of a batch."""
 
     memory_id: str
 
 
 class UpdateManyBody(RequestBody):
-    """Changes that are made together."""
+    """The body of a batch update."""
 
     memories: list[UpdateItem] = Field(min_length=1, max_length=_MOST_MESSAGES)
 
 
 class MemoryReference(BaseModel):
-    """One of several memories."""
+    """A memory by its id."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
     memory_id: str
 
 
 class DeleteManyBody(RequestBody):
-    """Memories that are meant together."""
+    """The body of a batch delete."""
 
     memories: list[MemoryReference] = Field(min_length=1, max_length=_MOST_MESSAGES)
 
@@ -118,17 +118,17 @@ class DeleteManyBody(RequestBody):
 
 
 def add(asked: Mem0Request) -> DeferredResponse:
-    """Answer `POST /v3/memories/add/`: the messages as they were said, and what is learned from them.
+    """Handle `POST /v3/memories/add/`: store the messages verbatim, and return the facts extracted from them.
 
-    With `infer` false each message is a memory of its own and nothing is learned.
+    With `infer` false each message becomes a note and nothing is extracted.
     """
     asked.allow_query()
     given = asked.body(AddBody)
     named = _named_entities({name: getattr(given, name) for name in _NAMES}, given.filters)
     if ANY in named.values():
-        raise InvalidInput(f"a memory belongs to somebody; {ANY!r} is for filters")
+        raise InvalidInput(f"a memory needs an owner; {ANY!r} is for filters only")
     if not named and not asked.key.is_bound:
-        raise InvalidInput(f"say whose memory this is: one of {', '.join(_NAMES)}")
+        raise InvalidInput(f"a memory needs an owner: give one of {', '.join(_NAMES)}")
     memory = asked.view(_labels(named))
     metadata = {**(given.metadata or {}), **({APP: named[APP]} if APP in named else {})}
     at = None if given.timestamp is None else parse_time(given.timestamp, "timestamp")
@@ -180,7 +180,7 @@ def _note_from_message(
 def _learned_facts(
     memory: Memory, ids: Iterable[str], metadata: dict[str, Any], end: datetime | None
 ) -> list[tuple[Record, bool]]:
-    """Return what was learned from messages, and whether it is new; what is new gets what was said of the messages."""
+    """Return the facts extracted from messages, and whether each is new; new ones get the messages' metadata and expiry."""
     view, mine = view_of(memory), dict.fromkeys(ids)
     more: dict[str, Any] = {
         **({"metadata": metadata} if metadata else {}),
@@ -202,13 +202,13 @@ def _learned_facts(
 def _add_response(
     memory: Memory, receipt: Receipt, facts: Sequence[tuple[Record, bool]], *, learned: bool
 ) -> dict[str, Any]:
-    """Return what was learned; where that is nothing, what was stored."""
+    """Return the extracted facts; where there are none, the stored messages."""
     results = [to_event(fact, "ADD" if is_new else "UPDATE") for fact, is_new in facts]
     if not results:
         stored = {record.id: record for record in memory.list(ids=receipt.ids, limit=len(receipt.ids))}
         results = [to_event(stored[id], "ADD") for id in receipt.ids if id in stored]
     held = [{"id": id, "event": "NOOP", "reason": f"held back: {why}"} for id, why in receipt.quarantined.items()]
-    note = {"message": "stored; what it says is still being learned"} if not learned else {}
+    note = {"message": "stored; facts are still being extracted"} if not learned else {}
     return {"results": [*results, *held], "status": "SUCCEEDED" if learned else "PENDING", **note}
 
 
@@ -216,7 +216,7 @@ def _add_response(
 
 
 def update(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `PUT /v1/memories/{id}/`."""
+    """Handle `PUT /v1/memories/{id}/`."""
     asked.allow_query()
     memory, given = asked.view(), asked.body(UpdateBody)
     record = find_memory(memory, asked.path["id"])
@@ -225,7 +225,7 @@ def update(asked: Mem0Request) -> dict[str, Any]:
 
 
 def update_many(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `PUT /v1/batch/`: all are there before the first is changed."""
+    """Handle `PUT /v1/batch/`: all memories must exist before the first is updated."""
     asked.allow_query()
     memory, given = asked.view(), asked.body(UpdateManyBody).memories
     records = [find_memory(memory, item.memory_id) for item in given]
@@ -251,28 +251,26 @@ def _updated_fields(memory: Memory, record: Record, given: UpdateBody) -> dict[s
     changes: dict[str, Any] = {}
     if given.text is not None:
         if not given.text.strip():
-            raise InvalidInput("text is empty; to forget a memory, delete it")
+            raise InvalidInput("text is empty; to remove a memory, delete it")
         changes["text"] = given.text
     if given.metadata is not None:
         kept = {name: record.metadata[name] for name in (APP, REPLACES) if name in record.metadata}
         changes["metadata"] = {**kept, **given.metadata}
     if given.timestamp is not None:
         if is_fact(record):
-            raise InvalidInput(
-                f"memory {record.id!r} is a fact that was learned, and has the time of what it was learned from"
-            )
+            raise InvalidInput(f"memory {record.id!r} is an extracted fact, and its time is that of its source")
         changes["occurred_at"] = parse_time(given.timestamp, "timestamp")
     if "expiration_date" in given.model_fields_set:
         changes["expires_at"] = _end_of_day(memory, given.expiration_date)
     if not changes:
-        raise InvalidInput("there is nothing to change: give text, metadata, timestamp or expiration_date")
+        raise InvalidInput("nothing to update: give text, metadata, timestamp or expiration_date")
     return changes
 
 
 def _replace_fact_text(memory: Memory, fact: Record, changes: dict[str, Any]) -> Record:
-    """Put another text in the place of a fact that was learned; the ids of both lead to it.
+    """Replace the text of an extracted fact; the ids of both lead to the new record.
 
-    Where it says the same of the same, such as where somebody lives, it is a correction. Otherwise it is a note.
+    Where the text states the same predicate of the same subject, it corrects the fact; otherwise it becomes a note.
     """
     text: str = changes.pop("text")
     before = replaced_ids(fact)
@@ -292,7 +290,7 @@ def _replace_fact_text(memory: Memory, fact: Record, changes: dict[str, Any]) ->
 
 
 def _object_in_text(memory: Memory, fact: Record, text: str) -> str | None:
-    """Return what a text says in the place of a fact's object, where it speaks of the same."""
+    """Return the object that a text states for a fact's subject and predicate, if any."""
     predicate: str = fact.data["predicate"]
     start, statement = sentence(fact.data["subject"], predicate, ""), text.strip().removesuffix(".")
     if statement.startswith(start) and len(statement) > len(start):
@@ -310,7 +308,7 @@ def _object_in_text(memory: Memory, fact: Record, text: str) -> str | None:
 
 
 def delete(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `DELETE /v1/memories/{id}/`; with `delete_linked` what it superseded goes too."""
+    """Handle `DELETE /v1/memories/{id}/`; with `delete_linked` delete the facts it superseded too."""
     asked.allow_query("delete_linked")
     memory = asked.view()
     record = find_memory(memory, asked.path["id"])
@@ -330,7 +328,7 @@ def delete(asked: Mem0Request) -> dict[str, Any]:
 
 
 def delete_many(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `DELETE /v1/batch/`: all of them or none."""
+    """Handle `DELETE /v1/batch/`: all of them or none."""
     asked.allow_query()
     memory, given = asked.view(), asked.body(DeleteManyBody).memories
     records = {record.id: record for record in (find_memory(memory, reference.memory_id) for reference in given)}
@@ -341,7 +339,7 @@ def delete_many(asked: Mem0Request) -> dict[str, Any]:
 
 
 def _delete_with_replaced(inside: BatchView, record: Record) -> None:
-    """End a memory with those that it took the place of, which would come back otherwise; what is gone already is."""
+    """Delete a memory with those that it replaced, which would come back otherwise; missing ones are skipped."""
     view = view_of(inside)
     for id in (record.id, *replaced_ids(record)):
         if (view.batch is None or id not in view.batch.removed) and view.find(id) is not None:
@@ -349,14 +347,14 @@ def _delete_with_replaced(inside: BatchView, record: Record) -> None:
 
 
 def delete_all(asked: Mem0Request) -> dict[str, Any]:
-    """Answer `DELETE /v1/memories/`: the memories of somebody, whom the request must name."""
+    """Handle `DELETE /v1/memories/`: delete the memories of the entities that the request must name."""
     asked.allow_query(*_NAMES, "filters")
     filters = asked.query.get("filters")
     named = _named_entities(
         {name: asked.query.get(name) for name in _NAMES}, None if filters is None else _parse_python_dict(filters)
     )
     if not named:
-        raise InvalidInput(f"say whose memories are to be deleted: one of {', '.join(_NAMES)}; '*' is any")
+        raise InvalidInput(f"say whose memories to delete: give one of {', '.join(_NAMES)}; '*' is any")
     stars = [label for name, label in ENTITIES.items() if named.get(name) == ANY]
     app = named.get(APP)
     metadata = None if app is None else {APP: {"$exists": True} if app == ANY else app}
@@ -368,7 +366,7 @@ def delete_all(asked: Mem0Request) -> dict[str, Any]:
 
 
 def _expand_wildcards(memory: Memory, stars: Sequence[str]) -> list[Memory]:
-    """Return the views of everybody who has such labels."""
+    """Return the views of all values of the wildcard labels."""
     if not stars:
         return [memory]
     label, *rest = stars
@@ -381,7 +379,7 @@ def _expand_wildcards(memory: Memory, stars: Sequence[str]) -> list[Memory]:
 
 
 def _named_entities(given: Mapping[str, str | None], filters: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return who is named, by fields or by filters that say no more than that."""
+    """Return the entities named by fields or by filters that name nothing else."""
     named = {name: check_label(value, name) for name, value in given.items() if value is not None}
     for name, value in (filters or {}).items():
         if name not in _NAMES or named.get(name, value) != value:
@@ -395,23 +393,23 @@ def _labels(named: Mapping[str, str]) -> dict[str, str]:
 
 
 def _parse_python_dict(text: str) -> Mapping[str, Any]:
-    """Return filters in an address: their client writes them as Python does."""
+    """Return the filters in a query: mem0's client writes them as Python literals."""
     try:
         parsed: object = ast.literal_eval(text) if len(text) <= _LONGEST else None
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):
-        raise InvalidInput("filters in an address cannot be read; give user_id, agent_id, app_id or run_id instead")
+        raise InvalidInput("filters in a query cannot be parsed; give user_id, agent_id, app_id or run_id instead")
     return {str(name): value for name, value in cast("dict[object, Any]", parsed).items()}
 
 
 def _end_of_day(memory: Memory, expiration: str | None) -> datetime | None:
-    """Return when a memory ends that is there until a day is over."""
+    """Return the end of an expiration date's day."""
     if expiration is None:
         return None
     if parse_day(expiration, "expiration_date") is None:
         raise InvalidInput(f"expiration_date must be a date such as 2026-12-31, not {expiration[:50]!r}")
     end = add_span(parse_time(expiration, "expiration_date"), _DAY, "expiration_date")
     if end <= view_of(memory).engine.now():
-        raise InvalidInput(f"expiration_date {expiration} has passed already")
+        raise InvalidInput(f"expiration_date {expiration} is in the past")
     return end

@@ -1,4 +1,4 @@
-"""Several writes in one request, made as one: all of them or none, in their order."""
+"""Batches: several writes in one request, as one transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,25 +21,25 @@ _MOST: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStep:
-    """One write of a batch."""
+    """One operation of a batch."""
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
 
     call: str
-    """What it does, by the name of its operation, such as `messages.add`."""
+    """The name of the operation, such as `messages.add`."""
     arguments: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What that operation takes, wherever it takes it."""
+    """All arguments of the operation, whether they are body, path or query parameters."""
     scope: dict[str, str] = field(default_factory=dict[str, str])
-    """Labels that narrow the scope of the request for this write."""
+    """Labels that narrow the request's scope for this operation."""
     pool: str | None = None
-    """The pool that it goes to."""
+    """The pool to write to."""
 
 
 def batch(memory: Memory, *, operations: Sequence[BatchStep], key: str | None = None) -> Receipt:
-    """Make several writes as one transaction, in their order: all of them or none.
+    """Execute several writes as one transaction, in their order: all of them or none.
 
-    Each names its call (`add`, `update`, `delete`, `messages.add`, `tasks.done` …), its arguments, and labels that
-    narrow the scope. The receipt is that of all of them.
+    Each has a call (`add`, `update`, `delete`, `messages.add`, `tasks.done` …), its arguments, and labels that narrow the
+    scope. The receipt covers all of them.
     """
     if len(operations) > _MOST:
         raise InvalidInput(f"a batch has at most {_MOST:,} operations, not {len(operations):,}; add_many takes more")
@@ -51,7 +51,7 @@ def batch(memory: Memory, *, operations: Sequence[BatchStep], key: str | None = 
                 error.detail = {"operation": number, "detail": error.detail}
                 raise
     if inside.receipt is None:
-        raise InvalidInput("the batch was not made")  # pragma: no cover - it is made, or has raised
+        raise InvalidInput("the batch was not committed")  # pragma: no cover - it is, or has raised
     return inside.receipt
 
 
@@ -72,7 +72,7 @@ def _run_step(inside: Memory, step: BatchStep) -> None:
 
 @cache
 def batchable() -> dict[str, OperationSpec]:
-    """Return what can be part of a batch, by name."""
+    """Return the operations that can be part of a batch, by name."""
     return {
         operation.method_path: OperationSpec(operation) for operation in OPERATIONS if operation.method_path in BATCHED
     }

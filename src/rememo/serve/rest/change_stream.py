@@ -1,7 +1,7 @@
-"""Live changes as server-sent events: each change of a record in the key's scope, as it is committed by any process.
+"""Change stream as server-sent events: each change of a record in the key's scope, committed by any process.
 
-Nothing is queued for anybody: a follower is read to from the store, from where it is, as fast as it reads. One that does
-not read is told so and dropped; it comes back with `Last-Event-ID` and has missed nothing.
+Nothing is queued: each follower is served from the store, from its own position, as fast as it reads. One that does not
+read is disconnected with a `dropped` event; it reconnects with `Last-Event-ID` and misses nothing.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _log = logging.getLogger("rememo.serve")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Follower:
-    """Who follows what, from where."""
+    """A client of the change stream with its key and scope."""
 
     request: Request
     key: ApiKey
@@ -43,14 +43,14 @@ class Follower:
 
 
 class ChangeStreams:
-    """The followers of one server, and the watches that see when a tenant is written to."""
+    """The change streams of one server, with one watch for each tenant that is followed."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         self._watches: dict[str, ClockWatch] = {}
 
     def endpoint(self, page: Endpoint) -> Endpoint:
-        """Return what answers `GET /changes`: a stream for those who accept one, a page for others."""
+        """Return the endpoint of `GET /changes`: an event stream for clients that accept one, else a page."""
 
         async def answer(request: Request) -> Response:
             if EVENT_STREAM not in request.headers.get("accept", ""):
@@ -65,7 +65,7 @@ class ChangeStreams:
         require_right(key, "read", "scope")
         scope, rest = parse_scope(request, "after")
         if "as_of" in scope:
-            raise InvalidInput("the past does not change: follow it without as_of")
+            raise InvalidInput("a change stream cannot be combined with as_of; leave as_of out")
         after = request.headers.get("last-event-id") or rest.get("after")
         parse_cursor(None if after is None else parse_moment(after))
         with ExitStack() as stack:
@@ -75,7 +75,7 @@ class ChangeStreams:
             return _EventStreamResponse(self._events(follower, after), service.options.stall, stack.pop_all().close)
 
     async def _events(self, follower: Follower, after: str | None) -> AsyncGenerator[bytes]:
-        """Give events: `ready` first, then each change, and a comment now and then so that the line is not cut."""
+        """Yield events: `ready` first, then each change, and comments that keep the connection open."""
         service = self._service
         watch = self._watches.setdefault(follower.tenant, ClockWatch(service, follower.tenant))
         watch.followers += 1
@@ -90,7 +90,7 @@ class ChangeStreams:
                     yield b": still here\n\n"
                 cursor, changes = await self._read(follower, cursor)
             yield _event("stopping", b"{}", cursor)
-        except (Unauthorised, Forbidden) as error:  # the key was revoked, or has ended
+        except (Unauthorised, Forbidden) as error:  # the key was revoked or has expired
             yield _event("error", error_body(error.code, str(error)))
         finally:
             watch.followers -= 1
@@ -99,7 +99,7 @@ class ChangeStreams:
                 self._watches.pop(follower.tenant, None)
 
     async def _read(self, follower: Follower, after: str | None) -> tuple[str, list[ChangeEvent]]:
-        """Return the next changes and where they begin; the key must still be good."""
+        """Return the cursor and the next changes after it; checks the key again."""
 
         def read() -> tuple[str, list[ChangeEvent]]:
             self._service.reauthenticate(follower.request, follower.key)
@@ -118,7 +118,7 @@ class ChangeStreams:
 
 
 class ClockWatch:
-    """Looks at the clock of a tenant while somebody follows it."""
+    """Polls the clock of a tenant while it is followed."""
 
     def __init__(self, service: Service, tenant: str) -> None:
         self.followers = 0
@@ -128,7 +128,7 @@ class ClockWatch:
         self._task = asyncio.create_task(self._look())
 
     async def wait(self, seconds: float) -> bool:
-        """Wait until the tenant is written to, or the server stops; False when nothing happened for that long."""
+        """Wait for a write to the tenant or the server's stop; False after the timeout."""
         moved = asyncio.ensure_future(self._moved.wait())
         over = asyncio.ensure_future(self._service.stopping.wait())
         done, waiting = await asyncio.wait((moved, over), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -137,7 +137,7 @@ class ClockWatch:
         return bool(done)
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop polling."""
         self._task.cancel()
 
     async def _look(self) -> None:
@@ -147,19 +147,19 @@ class ClockWatch:
             try:
                 now = await self._service.run(lambda: store.clock(self._tenant), asker=SERVER)
             except RememoError as error:
-                # Busy, or out of reach for a while: whoever follows sees it later, and loses nothing.
-                _log.debug("the clock of tenant %s cannot be read: %s", self._tenant, error)
+                # Busy or unreachable for a while: followers see the changes later, and lose nothing.
+                _log.debug("cannot read the clock of tenant %s: %s", self._tenant, error)
                 now = last
             if now != last:
                 last = now
-                # Whoever waits is woken; whoever comes later waits for the next.
+                # Wake the present waiters; later ones wait on a new event.
                 self._moved.set()
                 self._moved = asyncio.Event()
             await asyncio.sleep(self._service.options.poll)
 
 
 class _EventStreamResponse(Response):
-    """Sends events one by one; whoever does not read them for too long is dropped."""
+    """Sends events one by one, and disconnects clients that do not read them in time."""
 
     def __init__(self, events: AsyncGenerator[bytes], stall: float, leave: Callable[[], None]) -> None:
         super().__init__(media_type=EVENT_STREAM)
@@ -170,7 +170,7 @@ class _EventStreamResponse(Response):
         self.headers["x-accel-buffering"] = "no"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as all answers
-        """Send until whoever follows leaves, or is too slow."""
+        """Send until the client disconnects or is too slow."""
         try:
             await self._give(receive, send)
         finally:
@@ -198,9 +198,9 @@ class _EventStreamResponse(Response):
             if done:
                 sending.result()
                 continue
-            _log.warning("a follower has not read for %g seconds and is dropped", self._stall)
+            _log.warning("a client of the change stream has not read for %g seconds and is disconnected", self._stall)
             # One that only paused finds out why when it reads on; one that is gone is cut off.
-            message = f"you have not read for {self._stall:g} seconds; come back with Last-Event-ID, nothing is lost"
+            message = f"disconnected: nothing was read for {self._stall:g} seconds; reconnect with Last-Event-ID, nothing is lost"
             done, _ = await asyncio.wait((sending,), timeout=self._stall)
             if not done:
                 sending.cancel()

@@ -1,4 +1,4 @@
-"""Flows and typed values as routes: each request says the whole flow, since a server keeps none."""
+"""Routes of flows and typed values: each request declares its whole flow, since the server keeps no declarations."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from rememo.working.typed import Typed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowProgress:
-    """How far somebody is in a flow."""
+    """The progress of a user in a flow."""
 
     step: int
     """The number of the step, from 1."""
@@ -23,7 +23,7 @@ class FlowProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedValue:
-    """A value kept under a name."""
+    """A typed value."""
 
     name: str
     id: str
@@ -44,16 +44,16 @@ def start(
     data: Mapping[str, Any] | None = None,
     restart: bool = False,
 ) -> FlowState:
-    """Begin a flow at the first step, or at the one given.
+    """Start a flow at the first step, or at the one given.
 
-    One that is running or paused already raises `AlreadyExists`; with `restart` it is replaced. The scope's user is
-    whose flow it is, here and in all that concerns one user's state.
+    Raises `AlreadyExists` when one is running or paused, unless `restart` replaces it. The flow belongs to the scope's
+    user, here and in all operations on one user's state.
     """
     return memory.flow(name, steps=steps, ttl=ttl, sliding=sliding).start(step=step, data=data, restart=restart)
 
 
 def get(memory: Memory, name: str) -> FlowState | None:
-    """Return where a user is in a flow, or null when there is nothing; reading prolongs one whose end slides."""
+    """Return a user's state in a flow, or null when there is none; reading renews a sliding TTL."""
     return _flow(memory, name).get()
 
 
@@ -71,8 +71,8 @@ def set(
 ) -> FlowState:
     """Merge data into a flow, then move to a step; what is not given stays.
 
-    A step that is not declared or not allowed from here raises `InvalidStep`, a paused flow `Paused`, and one that is
-    not there `NotFound`; with `expected_version` one that has moved on raises `VersionConflict`.
+    Raises `InvalidStep` for a step that is not declared or not allowed from here, `Paused` for a paused flow, `NotFound`
+    when there is none, and `VersionConflict` when it no longer has the `expected_version`.
     """
     flow = memory.flow(name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions)
     return flow.set(step=step, data=data, expected_version=expected_version)
@@ -95,33 +95,33 @@ def advance(
 
 
 def pause(memory: Memory, name: str, *, ttl: float | str = "24h", sliding: bool = True) -> FlowState:
-    """Let a flow rest with its data; one that rests already stays as it is."""
+    """Pause a flow and keep its data; a paused one stays as it is."""
     return _flow(memory, name, ttl, sliding).pause()
 
 
 def resume(memory: Memory, name: str, *, ttl: float | str = "24h", sliding: bool = True) -> FlowState:
-    """Let a flow go on where it was; one that has expired raises `NotFound`."""
+    """Resume a paused flow; raises `NotFound` when it has expired."""
     return _flow(memory, name, ttl, sliding).resume()
 
 
 def clear(memory: Memory, name: str) -> bool:
-    """End a flow and forget its data; false when there was none."""
+    """Delete a flow's state and data; false when there was none."""
     return _flow(memory, name).clear()
 
 
 def progress(memory: Memory, name: str, *, steps: Sequence[str]) -> FlowProgress:
-    """Return how far a user is in a flow."""
+    """Return a user's progress in a flow."""
     step, of = memory.flow(name, steps=steps).progress()
     return FlowProgress(step=step, of=of)
 
 
 def active(memory: Memory, name: str, *, paused: bool = False) -> list[FlowState]:
-    """Return every state of a flow that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
+    """Return the active states of a flow, by user; with `paused` the paused ones too. Renews no TTL."""
     return _flow(memory, name).active(paused=paused)
 
 
 def _flow(memory: Memory, name: str, ttl: float | str = "24h", sliding: bool = True) -> Flow:
-    """Return a flow for what needs no steps; those that were declared by another request are left as they are."""
+    """Return a flow for operations that need no steps; the steps that another request declared are left as they are."""
     view = memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     return Flow(view, name, steps=("any",), ttl=ttl, sliding=sliding)
 
@@ -135,24 +135,24 @@ def get_value(memory: Memory, name: str) -> TypedValue:
 
 
 def set_value(memory: Memory, name: str, *, value: Any, expected_version: int | None = None) -> TypedValue:
-    """Keep any JSON under a name; with `expected_version` (0: nothing stored) one that has moved on is a conflict."""
+    """Store any JSON under a name; raises `VersionConflict` when its version is not `expected_version` (0: nothing stored)."""
     _typed(memory, name).set(value, expected_version=expected_version)
     return _typed_value(memory, name)
 
 
 def clear_value(memory: Memory, name: str) -> bool:
-    """Forget the value under a name; false when nothing was stored. The past stays readable."""
+    """Delete the value under a name; false when nothing was stored. Its history stays readable."""
     return _typed(memory, name).clear()
 
 
 def undo_value(memory: Memory, name: str) -> TypedValue:
-    """Take the last change of a value back by a new version; with nothing to take back raises `NotFound`."""
+    """Undo the last change of a value by a new version; raises `NotFound` when there is none."""
     _typed(memory, name).undo()
     return _typed_value(memory, name)
 
 
 def value_history(memory: Memory, name: str) -> list[Record]:
-    """Return the records of every value it had, oldest first; each has it as `value` in its data."""
+    """Return the records of all its values, oldest first; each has the value as `value` in its data."""
     return [version.record for version in _typed(memory, name).history()]
 
 
@@ -163,7 +163,7 @@ def _typed(memory: Memory, name: str) -> Typed[Any]:
 
 def _typed_value(memory: Memory, name: str) -> TypedValue:
     box = _typed(memory, name)
-    # The version first: a value that came in between is then told under an older one, and never passes for it.
+    # The version first: a value written in between is then returned with an older version, never with a newer one.
     version = box.version
     return TypedValue(name=name, id=box.id, version=version, value=box.get())
 

@@ -1,4 +1,4 @@
-"""OpenAPI from the table: the routes, what they take, what they give, and how they fail."""
+"""The OpenAPI document, made from the operations: routes, parameters, results and errors."""
 
 from functools import cache
 from inspect import getdoc
@@ -12,31 +12,31 @@ from rememo.serve.rest.signature import HEADERS, SCOPE, OperationSpec, Parameter
 
 _ALWAYS: Final = (400, 401, 403, 404, 405, 408, 409, 414, 429, 431, 500, 503)
 _STATUS_TEXTS: Final = {
-    400: "What was sent cannot be meant.",
-    401: "There is no key, or not a valid one.",
-    403: "The key does not reach this, or may not do it.",
-    404: "It is not there.",
-    405: "This verb is not for this route.",
+    400: "Invalid request: a parameter, the body or the HTTP itself is malformed.",
+    401: "Unauthorised: the key is missing or invalid.",
+    403: "Forbidden: the key lacks the right or the scope.",
+    404: "Not found.",
+    405: "Method not allowed for this route.",
     408: "The request did not arrive in time.",
-    409: "It stands against what is there.",
-    412: "The record has moved on from the version in `If-Match`.",
+    409: "Conflict with the stored state, such as an existing id or a newer version.",
+    412: "Precondition failed: the record no longer has the version in `If-Match`.",
     413: "The body is too large.",
     414: "The address is too long.",
-    415: "The body is not of the type that is taken here.",
-    429: "Too many requests; `Retry-After` says when to come back.",
+    415: "Unsupported media type.",
+    429: "Too many requests; `Retry-After` says when to retry.",
     431: "The headers are too many or too large.",
     500: "The server failed; its log says why, by the request's id.",
-    501: "The server lacks a package for this.",
-    503: "The server has too much to do; `Retry-After` says when to come back.",
+    501: "Not available: an optional package is not installed on the server.",
+    503: "The server is overloaded or unavailable; `Retry-After` says when to retry.",
     507: "The disk is full.",
 }
 _SCOPE_TEXTS: Final = {
     "tenant": "The tenant; only a key for all tenants has a choice.",
-    "agent": "Look at and write for this agent only.",
-    "user": "Look at and write for this user only.",
-    "room": "Look at and write in this room only.",
+    "agent": "Read and write only this agent's records.",
+    "user": "Read and write only this user's records.",
+    "room": "Read and write only this room's records.",
     "pool": "The pool of this name, instead of a room.",
-    "as_of": "Read what was known at this moment or snapshot.",
+    "as_of": "Read what was known at this time or snapshot.",
 }
 _ERROR: Final = {
     "type": "object",
@@ -87,7 +87,7 @@ _EXAMPLES: Final[dict[str, Any]] = {
 
 @cache
 def openapi_document() -> dict[str, Any]:
-    """Return the whole description."""
+    """Return the OpenAPI document."""
     known: dict[str, Any] = {"Error": _ERROR}
     paths: dict[str, Any] = {}
     for call in SPECS:
@@ -110,7 +110,7 @@ def openapi_document() -> dict[str, Any]:
         "get": {
             "operationId": "audit.export",
             "tags": ["audit"],
-            "summary": "Stream the audit trail of the tenant as JSON Lines, with all that is needed to check it elsewhere.",
+            "summary": "Stream the audit trail of the tenant as JSON Lines, with all that is needed to verify it elsewhere.",
             "parameters": _scope_parameters(),
             "responses": {"200": {"description": "The trail.", "content": lines}, **_error_responses(())},
         }
@@ -119,13 +119,16 @@ def openapi_document() -> dict[str, Any]:
         "post": {
             "operationId": "memory.import_",
             "tags": ["memory"],
-            "summary": "Bring an export into this tenant; repeating it is harmless.",
+            "summary": "Import an export into this tenant; repeating it is harmless.",
             "parameters": _scope_parameters(),
             "requestBody": {"required": True, "content": lines},
             "responses": {"200": _json_response(schema(Transferred, known)), **_error_responses((413, 415, 507))},
         }
     }
-    for path, says in (("/healthz", "Say that the server runs."), ("/readyz", "Say whether the memory can be read.")):
+    for path, says in (
+        ("/healthz", "Report that the server runs."),
+        ("/readyz", "Report whether the memory can be read."),
+    ):
         plain = _json_response({"type": "object", "properties": {"status": {"type": "string"}}})
         paths[path] = {
             "get": {
@@ -140,7 +143,7 @@ def openapi_document() -> dict[str, Any]:
         "get": {
             "operationId": "metrics",
             "tags": ["health"],
-            "summary": "Tell what the server does, as Prometheus reads it; needs a key that reaches every tenant.",
+            "summary": "Return the server's metrics in Prometheus' text format; needs a key for all tenants.",
             "responses": {
                 "200": {"description": "metrics", "content": {"text/plain": {"schema": {"type": "string"}}}},
                 **_error_responses(()),
@@ -187,7 +190,7 @@ def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
         description["parameters"].append(_query_parameter("cursor", {"type": "string"}, "`next` of the page before."))
     if operation.method_path == "changes":
         description["responses"][str(operation.status)]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
-        says = "The id of the last event that was seen: the stream goes on behind it."
+        says = "The id of the last event received: the stream continues after it."
         description["parameters"].append(
             {
                 "name": "Last-Event-ID",
@@ -214,7 +217,7 @@ def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _extra_statuses(call: OperationSpec) -> tuple[int, ...]:
-    """Return the statuses that not every operation has."""
+    """Return the statuses beyond those of every operation."""
     more = (413, 415)
     if call.operation.right != "read":
         more += (507,)
@@ -236,7 +239,7 @@ def _parameter(parameter: Parameter, known: dict[str, Any]) -> dict[str, Any]:
         return {"name": parameter.name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
     if parameter.place == "header":
         says = (
-            "A retry under the same key does nothing anew."
+            "A retry with the same key has no further effect."
             if parameter.name == "key"
             else 'The version expected, as "3".'
         )

@@ -1,6 +1,6 @@
-"""The table of what is served: each operation of a memory, its route, and who may use it.
+"""The served operations: each method of a memory with its route and the rights it needs.
 
-Parameters, types and texts are those of the method itself: one that is added to it is served, and documented, by itself.
+Parameters, types and texts come from the method itself: a parameter that is added to it is served and documented.
 """
 
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Final, Literal
 
 Right = Literal["read", "write", "admin"]
 Reach = Literal["scope", "room", "tenant", "store"]
-"""How far an operation looks or works beyond the labels of a view. `scope`: not at all. `room`: at a whole room, whoever
-speaks there. `tenant`: at the whole tenant. `store`: at all tenants. A key must reach as far."""
+"""What an operation reads or writes beyond the labels of a view. `scope`: nothing. `room`: a whole room, whoever speaks
+there. `tenant`: the whole tenant. `store`: all tenants. A key needs the same reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,35 +18,35 @@ class Operation:
 
     verb: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
     path: str
-    """Below `/v1`; what stands in braces is a parameter."""
+    """Below `/v1`, with parameters in braces."""
     method_path: str
-    """The face of a memory and its method, as in `messages.add`; a method of the memory itself has no face."""
+    """The method, as in `messages.add`; a method of the memory itself has no prefix."""
     right: Right
     reach: Reach = "scope"
     status: int = 200
     without: tuple[str, ...] = ()
     """Parameters that are not served."""
     also: Reach = "scope"
-    """The reach that is needed when `sets` is given."""
+    """The reach that is needed when the parameter `sets` is given."""
     sets: str | None = None
-    """The parameter that turns a question into a change; it needs the right to write."""
+    """The parameter that makes a reading operation write; it needs the right to write."""
 
     guarded: tuple[str, ...] = ()
-    """Parameters that need the right to administrate."""
+    """Parameters that need the right `admin`."""
     more: bool = False
     """Whether the method takes further fields by name, and checks them itself."""
     reports: bool = False
-    """Whether a change is answered in full to whoever may make it: the right to read is for what is remembered, and this
-    tells nothing of that, or administrators are to see it. Any other answer to a key without that right is emptied."""
+    """Whether a writing operation returns its result in full to keys without the right to read, since it holds no contents
+    of records or is for administrators. Other results are emptied for such keys."""
 
     @property
     def shows_answer(self) -> bool:
-        """Whether the right that it needs is a right to see the answer."""
+        """Whether every key that may call it sees the whole result."""
         return self.right == "read" or self.verb == "GET" or self.reports
 
     @property
     def name(self) -> str:
-        """What it is called in OpenAPI and by the client."""
+        """Its name in OpenAPI and in the client."""
         return self.method_path if "." in self.method_path else f"memory.{self.method_path}"
 
 
@@ -59,7 +59,7 @@ def _write(verb: Literal["POST", "PUT", "PATCH", "DELETE"], path: str, calls: st
 
 
 def _plans(noun: str) -> list[Operation]:
-    """Return the routes that goals and tasks have alike."""
+    """Return the routes that goals and tasks share."""
     return [
         _write("POST", f"/{noun}", f"{noun}.add", status=201),
         _read("GET", f"/{noun}", f"{noun}.list"),
@@ -266,7 +266,7 @@ BATCHED: Final = frozenset(
         "working.todos.drop", "working.todos.delete", "working.context.set", "working.context.delete",
     }
 )  # fmt: skip
-"""What can be part of a batch; all of it writes, and reaches no further than its scope."""
+"""The operations that can be part of a batch; all of them write, and only within their scope."""
 
 NOT_SERVED: Final = {
     "acting": "the server says in whose name it acts: the key's",
@@ -300,4 +300,4 @@ NOT_SERVED: Final = {
     "working.thoughts": "the same as thoughts",
     "working.tool": "a block of Python",
 }
-"""What of a memory has no route of its own, and why."""
+"""Methods of a memory without a route, and why."""

@@ -1,4 +1,4 @@
-"""What cannot be served as the method stands: the same, by ids and numbers instead of objects."""
+"""Overrides: functions that serve what a method's own signature cannot, by ids and numbers instead of objects."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _log = logging.getLogger("rememo.serve")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetReport:
-    """What a reset ended."""
+    """Counts of what a reset removed."""
 
     records: int
     keys: int
@@ -27,29 +27,29 @@ class ResetReport:
 
 
 def resolve(memory: Memory, *, facts: Sequence[str], keep: str) -> Receipt:
-    """Settle a conflict, named by the ids of its facts: the one to keep (its id or its object) holds."""
+    """Resolve a conflict, named by the ids of its facts, in favour of the fact to keep (its id or its object)."""
     for conflict in memory.facts.conflicts():
         if {fact.id for fact in conflict.facts} == set(facts):
             return memory.facts.resolve(conflict, keep=keep)
-    raise NotFound("there is no such conflict in this scope; GET /v1/facts:conflicts lists them")
+    raise NotFound("no such conflict in this scope; GET /v1/facts:conflicts lists the open ones")
 
 
 def wait(memory: Memory, *, jobs: Sequence[str], timeout: float = 10.0) -> str:
-    """Wait until the jobs of a receipt are done, up to half a minute; one that is dead raises `JobFailed`."""
+    """Wait until the jobs of a receipt are done, at most 30 seconds; raises `JobFailed` when one is dead."""
     if not 0 < timeout <= LONGEST_WAIT:
         raise InvalidInput(f"timeout must be above 0 and at most {LONGEST_WAIT:g} seconds, not {timeout!r}")
     if not jobs:
         return "done"
     runner = memory._engine.runner  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     if runner is None:
-        raise InvalidInput("nobody does jobs here")
+        raise InvalidInput("no worker runs in this process, so jobs cannot be waited for here; run `rememo worker`")
     return runner.follow(Receipt(ids=(), jobs=tuple(jobs)), timeout, tenant=memory.bound.tenant).status
 
 
 def reset(memory: Memory) -> ResetReport:
-    """End everything in this scope: records, and the keys, profiles and sessions of exactly these labels. It is logged.
+    """Remove everything in this scope: records, and the keys, profiles and sessions of exactly these labels; logged.
 
-    The memory stays usable, and the past of its records readable.
+    The memory stays usable, and the history of its records readable.
     """
     sessions = [session.name for session in memory.sessions.list()]
     done = ResetReport(

@@ -1,4 +1,4 @@
-"""All that is served, by what it calls."""
+"""Registry of the served operations."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -11,6 +11,6 @@ from rememo.serve.rest.signature import OperationSpec
 
 @cache
 def operation_specs() -> Mapping[str, OperationSpec]:
-    """Return every operation with the method it calls."""
-    OVERRIDES["batch"] = batch  # made of the others, so that it comes after them
+    """Return the specification of every operation, by the path of its method."""
+    OVERRIDES["batch"] = batch  # it uses the other operations, so it is added after them
     return {operation.method_path: OperationSpec(operation) for operation in OPERATIONS}

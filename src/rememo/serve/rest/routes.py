@@ -1,4 +1,4 @@
-"""Routes from the table: read the request, call the method, answer."""
+"""Route endpoints: parse the request, call the method, send the response."""
 
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -33,12 +33,12 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def make_endpoint(service: Service, call: OperationSpec) -> Endpoint:
-    """Return what answers the requests of a route."""
+    """Return the endpoint of a route."""
     operation = call.operation
 
     async def answer(request: Request) -> Response:
-        # A small body is read before the key is looked at, so that all the rest needs one thread, once. Whoever is not
-        # known yet proves the key first, so that what follows is counted for it.
+        # A small body is read before the key is checked, so that all the rest needs a thread only once. An unverified
+        # client is authenticated first, so that the request counts against its key.
         key = None if _is_small(request) and service.is_verified(request) else await service.admit(request)
         body = await service.body(request)
         matched = False
@@ -73,20 +73,20 @@ def make_endpoint(service: Service, call: OperationSpec) -> Endpoint:
 
 
 def _is_small(request: Request) -> bool:
-    """Whether a request says that its body is small, or that it has none."""
+    """Whether a request declares a small body, or none."""
     length = request.headers.get("content-length", "" if "transfer-encoding" in request.headers else "0")
     return length.isdecimal() and len(length) < _DIGITS and int(length) <= _SMALL
 
 
 def require_json(request: Request, body: bytes) -> None:
-    """Refuse a body that does not say it is JSON."""
+    """Raise `HttpError` for a body without a JSON content type."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if body and kind != JSON and not kind.endswith("+json"):
         raise HttpError(415, f"send JSON as content-type {JSON}, not {kind[:100] or 'nothing'!r}")
 
 
 def path_parameters(request: Request) -> dict[str, str]:
-    """Return the parameters in a path, decoded one by one: an id may hold a slash."""
+    """Return the path parameters, decoded one by one: an id may contain a slash."""
     try:
         return {name: unquote(value, errors="strict") for name, value in request.path_params.items()}
     except UnicodeDecodeError:
@@ -120,7 +120,7 @@ def _record_version(result: object) -> int | None:
 
 
 def _apply_cursor(cursor: str | None, arguments: dict[str, Any]) -> None:
-    """Go on where a cursor says; all pages show the moment of the first, whatever is written meanwhile."""
+    """Set the offset and time of a cursor; all pages show the state at the time of the first."""
     if cursor is None:
         return
     if "offset" in arguments:
@@ -131,7 +131,7 @@ def _apply_cursor(cursor: str | None, arguments: dict[str, Any]) -> None:
         if moment is not None and "known_at" not in arguments:
             arguments["known_at"] = to_utc(moment, "cursor")
     except (ValueError, TypeError, RecursionError):
-        raise InvalidInput("this is no cursor that this server gave; begin again without it") from None
+        raise InvalidInput("invalid cursor; start again without one") from None
 
 
 def _next_cursor(call: OperationSpec, memory: Memory, arguments: dict[str, Any], count: int) -> str | None:
@@ -144,6 +144,6 @@ def _next_cursor(call: OperationSpec, memory: Memory, arguments: dict[str, Any],
     offset = arguments.get("offset", 0) + limit
     moment: datetime | None = arguments.get("known_at")
     if moment is None and call.is_time_fixed:
-        # After the page was read: what came in between may be shown twice, and nothing is passed over.
+        # After the page was read: a record that came in between may be shown twice, and none is skipped.
         moment = memory._engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
     return urlsafe_b64encode(json.dumps([offset, moment and moment.isoformat()]).encode()).decode()

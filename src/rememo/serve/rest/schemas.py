@@ -1,4 +1,4 @@
-"""Types taken apart: what of a parameter can come over a wire, and what JSON a value becomes."""
+"""Schemas of Python types: the pydantic type of a parameter in a request, and the JSON Schema of a value."""
 
 import types
 from collections.abc import Callable as AbstractCallable
@@ -15,7 +15,7 @@ from rememo.model.unset import UNSET, Unset
 from rememo.serve.serializer import field_names, from_json
 
 _NOT_ON_THE_WIRE = (Path, timedelta)
-"""A server's files are not its clients' to name; durations are told in seconds or as text."""
+"""Types that clients cannot send: paths would name the server's files, durations are sent as seconds or text."""
 _SIMPLE: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -29,7 +29,7 @@ _SIMPLE: dict[Any, dict[str, Any]] = {
 
 
 def type_parts(hint: Any) -> tuple[str, tuple[Any, ...]]:
-    """Return what a type is (`union`, `list`, `tuple`, `map`, `choice`, `function` or `one`) and its parts."""
+    """Return the category of a type (`union`, `list`, `tuple`, `map`, `choice`, `function` or `one`) and its parts."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return "union", parts
@@ -47,7 +47,7 @@ def type_parts(hint: Any) -> tuple[str, tuple[Any, ...]]:
 
 
 def wire_type(hint: Any) -> Any:
-    """Return the type that a parameter has on the wire, for pydantic; None when nothing of it can come over one."""
+    """Return the pydantic type of a parameter in a request; None when it cannot be sent."""
     what, parts = type_parts(hint)
     if what == "union":
         kept = [part for part in map(wire_type, parts) if part is not None]
@@ -66,20 +66,20 @@ def wire_type(hint: Any) -> Any:
         return Base64Bytes
     if hint in (*_SIMPLE, Any) and hint not in _NOT_ON_THE_WIRE:
         return hint
-    # Whole records are not taken from strangers, who might have changed them: they are named by their ids.
+    # Whole records are not accepted from clients, which might have changed them: they are named by their ids.
     if isinstance(hint, type) and field_names(hint) and "record" not in field_names(hint) and hint is not Record:
         return Annotated[dict[str, Any], AfterValidator(lambda value: from_json(hint, value))]
     return None
 
 
 def takes_objects(hint: Any) -> bool:
-    """Whether a value of a type is JSON of its own and not a word: it stands as JSON text in an address."""
+    """Whether a value of a type is a JSON object or tuple, which is sent as JSON text in a query."""
     what, parts = type_parts(hint)
     return what in ("map", "tuple") or (what == "union" and any(map(takes_objects, parts)))
 
 
 def schema(hint: Any, known: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON schema of a type on the wire; objects are put into `known` by name."""
+    """Return the JSON Schema of a type; schemas of objects are added to `known` by name."""
     what, parts = type_parts(hint)
     if what == "union":
         choices = [
@@ -112,9 +112,9 @@ def _is_serializable(hint: Any) -> bool:
 def _add_schema(kind: type, known: dict[str, Any]) -> None:
     if kind.__name__ in known:
         return
-    known[kind.__name__] = {}  # a type may speak of itself
+    known[kind.__name__] = {}  # a type may refer to itself
     hints = get_type_hints(kind)
-    # A record is told by its fields alone.
+    # A record is serialized by its fields alone.
     names = [field.name for field in fields(cast("Any", kind))] if kind is Record else list(field_names(kind))
     properties: dict[str, Any] = {}
     for name in names:
@@ -123,7 +123,9 @@ def _add_schema(kind: type, known: dict[str, Any]) -> None:
         properties[name] = schema(hint, known)
     says = (kind.__doc__ or "").strip().split("\n")[0]
     shape: dict[str, Any] = {"type": "object", "description": says, "properties": properties, "required": names}
-    if hasattr(kind, "__pydantic_config__"):  # only ever sent: what has a default may be left out, and nothing added
+    if hasattr(
+        kind, "__pydantic_config__"
+    ):  # only in requests: fields with defaults may be left out, unknown ones are refused
         needed = [
             field.name
             for field in fields(cast("Any", kind))

@@ -1,4 +1,4 @@
-"""Requests from signatures: what a route takes is what its method takes."""
+"""Operation specifications: the parameters of a route, taken from the signature of its method."""
 
 import inspect
 import json
@@ -25,11 +25,11 @@ from rememo.serve.validation_errors import describe_errors, list_errors
 Place = Literal["path", "query", "body", "header"]
 HEADERS: Final = {"key": "Idempotency-Key", "expected_version": "If-Match"}
 SCOPE: Final = ("tenant", "agent", "user", "room", "pool", "as_of")
-"""The parameters of every route: they narrow what a key reaches, and look at the past."""
+"""The parameters of every route: they narrow the key's scope, or read the past."""
 _STRICT = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=True)
 _OPEN = ConfigDict(extra="allow", strict=True, arbitrary_types_allowed=True)
 _LAX = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
-# A name would be that of one of the server's own files.
+# A path would name one of the server's own files.
 _Address = Annotated[str, StringConstraints(pattern=r"^(https?://|data:)")]
 _SPECIAL: Final[dict[str, Any]] = {"images": Optional[list[_Address]], "image": Optional[_Address]}  # noqa: UP045 - a value
 
@@ -41,22 +41,22 @@ class Parameter:
     name: str
     place: Place
     hint: Any
-    """The type that the method says."""
+    """The type in the method's signature."""
     type: Any
-    """The type on the wire."""
+    """The pydantic type in a request."""
     default: Any
     required: bool
 
     as_json: bool
-    """Whether it stands as JSON text in the address."""
+    """Whether it is JSON text in the query."""
     many: bool
-    """Whether it may stand several times in the address."""
+    """Whether it may be repeated in the query."""
     is_moment: bool
-    """Whether it is a time or the name of a snapshot."""
+    """Whether it is a time or a snapshot's name."""
 
 
 class OperationSpec:
-    """An operation with the method it calls."""
+    """An operation with its method, parameters and result type."""
 
     def __init__(self, operation: Operation) -> None:
         self.operation = operation
@@ -70,7 +70,7 @@ class OperationSpec:
             if parameter.kind is not parameter.VAR_KEYWORD and parameter.name not in operation.without
         )
         self.defaults = {parameter.name: parameter.default for parameter in taken}
-        """What each parameter is when it is not given."""
+        """The default of each parameter."""
         self.wrapper_key = wrapper_key(self.returns)
         names = {parameter.name for parameter in self.parameters}
         self.pages = {"limit", "offset"} <= names and operation.verb == "GET"
@@ -102,48 +102,48 @@ class OperationSpec:
 
     @property
     def takes_body(self) -> bool:
-        """Whether there is anything to say in a body."""
+        """Whether the operation has body parameters."""
         return self.operation.more or bool(self.parameters_in("body"))
 
     def parameters_in(self, place: Place) -> list[Parameter]:
-        """Return the parameters of one place."""
+        """Return the parameters in one place."""
         return [parameter for parameter in self.parameters if parameter.place == place]
 
     @cached_property
     def body(self) -> type[BaseModel]:
-        """What a body must be."""
+        """The model of the body."""
         return _make_model(self.operation.name, self.parameters_in("body"), _OPEN if self.operation.more else _STRICT)
 
     @cached_property
     def query(self) -> type[BaseModel]:
-        """What an address may ask."""
+        """The model of the query."""
         more = {"cursor": (str | None, None)} if self.pages else {}
         return _make_model(self.operation.name, self.parameters_in("query"), _LAX, **more)
 
     @cached_property
     def all_parameters(self) -> type[BaseModel]:
-        """What all parameters together must be, where they stand in one object."""
+        """The model of all parameters in one object."""
         return _make_model(
             self.operation.name, [parameter for parameter in self.parameters if parameter.name != "key"], _STRICT
         )
 
     def parse_arguments(self, text: str) -> dict[str, Any]:
-        """Return the arguments that a JSON object holds; what cannot be meant raises `InvalidInput`."""
+        """Return the arguments in a JSON object; raises `InvalidInput` when they do not validate."""
         return _validated(self.all_parameters, lambda model: model.model_validate_json(text), "arguments")
 
     def arguments(
         self, *, path: Mapping[str, str], query: str, headers: Mapping[str, str], body: bytes
     ) -> "ParsedRequest":
-        """Return what a request asks, checked; what cannot be meant raises `InvalidInput`."""
+        """Parse and validate a request; raises `InvalidInput` when it does not validate."""
         asked: dict[str, Any] = {parameter.name: path[parameter.name] for parameter in self.parameters_in("path")}
         scope, rest = split_query(query, {parameter.name: parameter for parameter in self.parameters_in("query")})
-        asked |= _validated(self.query, lambda model: model.model_validate(rest), "the address")
+        asked |= _validated(self.query, lambda model: model.model_validate(rest), "the query")
         cursor = asked.pop("cursor", None)
         if self.takes_body:
             text = body or b"{}"
             asked |= _validated(self.body, lambda model: model.model_validate_json(text), "the body")
         elif body.strip() not in (b"", b"{}"):
-            raise InvalidInput("this takes no body")
+            raise InvalidInput("this route takes no body")
         for parameter in self.parameters:
             if parameter.is_moment and isinstance(asked.get(parameter.name), str):
                 asked[parameter.name] = parse_moment(asked[parameter.name])
@@ -158,7 +158,7 @@ class OperationSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedRequest:
-    """What a request asks."""
+    """The validated arguments and scope of a request."""
 
     arguments: dict[str, Any]
     scope: dict[str, list[str]]
@@ -168,31 +168,31 @@ class ParsedRequest:
 
 
 def split_query(query: str, own: Mapping[str, Parameter]) -> tuple[dict[str, list[str]], dict[str, Any]]:
-    """Return the scope that an address asks for, and the rest of it, read by the parameters that may stand there."""
+    """Return the scope parameters of a query, and the others, read as `own` declares them."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=1_000)
     except ValueError as error:  # bytes that are not UTF-8 among them
-        raise InvalidInput(f"the query of the address cannot be read: {error}") from None
+        raise InvalidInput(f"the query string cannot be parsed: {error}") from None
     scope: dict[str, list[str]] = {}
     rest: dict[str, Any] = {}
     for name, value in pairs:
         if name in SCOPE:
             scope.setdefault(name, []).append(value)
         elif name in own and own[name].many:
-            # Nothing at all is how an empty list is told: no id, kind or tag is an empty text.
+            # An empty value is an empty list: no id, kind or tag is an empty text.
             rest.setdefault(name, []).extend([value] if value else [])
         elif name in rest:
-            raise InvalidInput(f"{name[:50]} stands in the address twice")
+            raise InvalidInput(f"{name[:50]} is given twice in the query")
         else:
             rest[name] = _parse_json(name, value) if name in own and own[name].as_json else value
     for name, values in scope.items():
         if len(values) > 1 and name != "as_of":
-            raise InvalidInput(f"{name} stands in the address twice")
+            raise InvalidInput(f"{name} is given twice in the query")
     return scope, rest
 
 
 def function_of(calls: str) -> Callable[..., Any]:
-    """Return the function that an operation calls, with a face or a memory as its first argument."""
+    """Return the function of an operation, with a face or a memory as its first argument."""
     if calls in OVERRIDES:
         return OVERRIDES[calls]
     *faces, name = calls.split(".")
@@ -208,7 +208,7 @@ def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def wrapper_key(returns: Any) -> str | None:
-    """Return the name that a result of a type stands under; None where it is an object of its own."""
+    """Return the key that a result of a type is wrapped under; None for objects."""
     what, parts = type_parts(returns)
     if what == "union":
         keys = {wrapper_key(part) for part in parts if part is not type(None)}
@@ -219,7 +219,7 @@ def wrapper_key(returns: Any) -> str | None:
 
 
 def parse_moment(text: str) -> datetime | str:
-    """Return the time that a text is, or the text, which is then the name of a snapshot."""
+    """Return the time in a text, else the text itself: a snapshot's name."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -227,7 +227,7 @@ def parse_moment(text: str) -> datetime | str:
 
 
 def parse_if_match(value: str) -> int:
-    """Return the version that an `If-Match` header names."""
+    """Return the version in an `If-Match` header."""
     text = value.strip().removeprefix("W/").strip('"')
     if not text.isascii() or not text.isdecimal() or len(text) > 18:  # noqa: PLR2004 - below 2 ** 62
         raise InvalidInput(f'If-Match must be a version such as "3", not {value[:50]!r}')
@@ -238,7 +238,7 @@ def _validated(model: type[BaseModel], read: Callable[[type[BaseModel]], BaseMod
     try:
         model_value = read(model)
     except ValidationError as error:
-        refused = InvalidInput(f"{where} cannot be used: {describe_errors(error)}")
+        refused = InvalidInput(f"{where} is invalid: {describe_errors(error)}")
         refused.detail = [{"field": field, "problem": problem} for field, problem in list_errors(error)[:50]]
         raise refused from None
     names = {field.alias or name: name for name, field in model.model_fields.items()}
@@ -258,11 +258,11 @@ def _parse_json(name: str, value: str) -> Any:
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
-        raise InvalidInput(f"{name} in the address must be JSON, not {value[:50]!r}") from None
+        raise InvalidInput(f"{name} in the query must be JSON, not {value[:50]!r}") from None
 
 
 def _make_model(name: str, parameters: list[Parameter], config: ConfigDict, **more: Any) -> type[BaseModel]:
-    # By aliases: a parameter may have the name of something that models have, such as `copy` or `json`.
+    # By aliases: a parameter may have the name of a model's own method, such as `copy` or `json`.
     fields: dict[str, Any] = {
         f"p_{parameter.name}": (parameter.type, Field(... if parameter.required else None, alias=parameter.name))
         for parameter in parameters

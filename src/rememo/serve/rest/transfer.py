@@ -1,4 +1,4 @@
-"""Taking everything away and bringing it in, as streams."""
+"""Exports and imports as streams."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ from rememo.serve.service import Service, acting_as_key, require_right, too_larg
 
 NDJSON: Final = "application/x-ndjson"
 _CHUNK_BYTES: Final = 256 * 2**10
-"""Bytes that are read at once."""
+"""Bytes that are sent in one chunk."""
 _log = logging.getLogger("rememo.serve")
 _BOOLEANS: Final = {"true": True, "false": False}
 
@@ -36,16 +36,16 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def parse_scope(request: Request, *more: str) -> tuple[dict[str, list[str]], dict[str, str]]:
-    """Return the scope that an address asks for, and the parameters named besides; there may be no others."""
+    """Return the scope parameters of a request and those named in `more`; raises `InvalidInput` for others."""
     scope, rest = split_query(request.url.query, {})
     for name in rest:
         if name not in more:
-            raise InvalidInput(f"there is no parameter {name[:50]!r} here; there are {', '.join((*SCOPE, *more))}")
+            raise InvalidInput(f"unknown parameter {name[:50]!r}; this route takes {', '.join((*SCOPE, *more))}")
     return scope, rest
 
 
 def export_endpoint(service: Service) -> Endpoint:
-    """Return what answers `GET /export`; what waits in quarantine is for administrators."""
+    """Return the endpoint of `GET /export`; quarantined records are included for administrators only."""
 
     def export(memory: Memory, key: ApiKey, asked: dict[str, str]) -> Iterator[str]:
         plain = _BOOLEANS.get(asked.get("plain", "false"))
@@ -60,7 +60,7 @@ def export_endpoint(service: Service) -> Endpoint:
 
 
 def audit_export_endpoint(service: Service) -> Endpoint:
-    """Return what answers `GET /audit:export`."""
+    """Return the endpoint of `GET /audit:export`."""
 
     def export(memory: Memory, _: ApiKey, __: dict[str, str]) -> Iterator[str]:
         return stream_audit(_view(memory))
@@ -95,7 +95,7 @@ def _make_export_endpoint(
 
         with ExitStack() as stack:
             stack.enter_context(service.exports.place(current_requester()))
-            # What goes wrong with the first piece has a status of its own.
+            # An error in the first chunk still gets a status of its own.
             first = await service.run(begin)
             return _ExportResponse(request, service, first, go_on, name, stack.pop_all().close)
 
@@ -103,7 +103,7 @@ def _make_export_endpoint(
 
 
 def _next_chunk(lines: Iterator[str]) -> bytes:
-    """Return the next lines, as many as are worth sending; nothing at the end."""
+    """Return the next lines as one chunk; empty at the end."""
     taken: list[bytes] = []
     size = 0
     for line in lines:
@@ -115,10 +115,10 @@ def _next_chunk(lines: Iterator[str]) -> bytes:
 
 
 class _ExportResponse(Response):
-    """Sends an export piece by piece, each of which is read when the one before has been taken.
+    """Sends an export chunk by chunk; each is read when the one before was taken.
 
-    Whoever cannot be given all of it is cut off, so that half an export does not pass for a whole one; its last line, which
-    is then missing, proves that too.
+    A client that cannot be sent all of it is disconnected, so that half an export does not pass for a whole one; its last
+    line, which is then missing, proves that too.
     """
 
     def __init__(  # noqa: PLR0917 - made in one place
@@ -139,16 +139,16 @@ class _ExportResponse(Response):
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as all answers
-        """Send until the end, or until the time is over."""
+        """Send until the end, or until the time limit."""
         seconds = self._service.options.export_seconds
         try:
             async with asyncio.timeout(seconds):
                 await self._send(send)
         except TimeoutError:
-            _log.warning("an export was not taken within %g seconds and is cut off", seconds)
+            _log.warning("an export was not read within %g seconds and is aborted", seconds)
             raise ClientDisconnect from None
         except RememoError as error:
-            _log.warning("an export is cut off: %s", error)
+            _log.warning("an export is aborted: %s", error)
             raise ClientDisconnect from None
         finally:
             self._leave()
@@ -164,7 +164,7 @@ class _ExportResponse(Response):
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _read(self) -> bytes:
-        """Return the next piece, when it is its turn."""
+        """Return the next chunk; waits while the server is busy."""
         while True:
             try:
                 return await self._service.run(self._go_on)
@@ -179,7 +179,7 @@ def _view(memory: Memory) -> View:
 
 
 def import_endpoint(service: Service) -> Endpoint:
-    """Return what answers `POST /import`."""
+    """Return the endpoint of `POST /import`."""
 
     async def import_(request: Request) -> Response:
         key = await service.admit(request)
@@ -198,7 +198,7 @@ def import_endpoint(service: Service) -> Endpoint:
             try:
                 return Response(await service.run(work), media_type=JSON)
             except RememoError as error:
-                # Where it lay here is nobody's business, and no help.
+                # The path of the temporary file is no help to the client.
                 raise type(error)(str(error).replace(str(source), "the export")) from None
 
     return import_
