@@ -26,7 +26,6 @@ from rememo.engine.batch import Batch
 from rememo.engine.embedders import default_embedder
 from rememo.engine.engine import Composing, Engine, Runner
 from rememo.engine.opening import open_engine
-from rememo.engine.succession import SuccessionModel
 from rememo.engine.view import View
 from rememo.errors import InvalidInput, NotFound, Unavailable
 from rememo.keep.keyring import Keyring
@@ -84,7 +83,6 @@ _DOORS: Final = (
     "collections.documents", "collections.facts", "collections.goals", "collections.jobs", "collections.posts",
     "collections.relationships", "collections.revisions", "collections.summaries", "context.compose", "keep.audit",
     "keep.changes", "keep.erase", "keep.maintenance", "keep.quarantine", "keep.reembed", "keep.undo", "ask.answering", "learn.model_learning",
-    "learn.revise.succession",
     "working.flow_provider", "working.hooks", "working.import_checks", "working.kv", "working.profiles", "working.session_erasure", "working.sessions",
     "working.typed",
 )  # fmt: skip
@@ -136,7 +134,7 @@ class Memory(Records):
         engine = open_engine(address, embedder=model, settings=settings, clock=clock, encryption=encryption)
         if model is not embedder and isinstance(model, RemoteEmbedder):
             engine.owned.append(model)
-        engine.hires, engine.composes, engine.compares = _worker, _composer, _succession
+        engine.hires, engine.composes = _worker, _composer
         if asked is not None:
             from rememo.llm.gateway import ModelGateway
 
@@ -494,9 +492,9 @@ class Memory(Records):
         if not versions and may_be_older(id):
             versions = self._engine.store.history(self.bound, self._engine.ids.derive(self.bound.tenant, id))
         if self._view.known_at is not None:
-            versions = [one for one in versions if one.recorded_at <= self._view.known_at]
+            versions = [version for version in versions if version.recorded_at <= self._view.known_at]
         if not check_flag(quarantined, "quarantined"):
-            versions = [one for one in versions if one.quarantine is None]
+            versions = [version for version in versions if version.quarantine is None]
         if not versions:
             raise NotFound(f"there is no record {id!r} in this scope, and never was")
         return versions
@@ -776,13 +774,6 @@ def _composer(engine: Engine) -> Composing:
     from rememo.working.flow_provider import flows_provider
 
     return Composer(engine, (*BUILT_IN, flows_provider(engine)))
-
-
-def _succession(engine: Engine) -> SuccessionModel:
-    from rememo.learn.revise.succession import FittedSuccession
-    from rememo.recall.embed.static import StaticEmbedder
-
-    return FittedSuccession(engine.analyzer.terms, StaticEmbedder(engine.analyzer.language).embed)
 
 
 def _address(url: object) -> str:

@@ -17,7 +17,6 @@ from rememo.engine.embedding_model import ActiveEmbedder, EmbeddingModelTracker
 from rememo.engine.expiry_sweep import ExpirySweeper, SweepingKeyValue
 from rememo.engine.hooks import HookTable
 from rememo.engine.pending_extraction import ExtractionWorker, PendingExtraction
-from rememo.engine.succession import SuccessionModel
 from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
 from rememo.model.data_schemas import check_data
@@ -31,8 +30,10 @@ from rememo.model.record import LISTED, Record, check_kind
 from rememo.model.scope import Scope
 from rememo.model.times import Clock, to_seconds, to_utc
 from rememo.recall.analyze import Analyzer, asks, fingerprint
+from rememo.recall.answers.selector import AnswerSelector
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder, Vector
 from rememo.recall.rerank.protocol import Reranker
+from rememo.runtime.lazy import lazy
 from rememo.safety.guard import Guard, IncomingRecord, hold_whole_documents, report_guard_effects
 from rememo.safety.redaction import redact, redact_fields
 from rememo.safety.trust import FULL, default_trust
@@ -145,8 +146,6 @@ class Engine:
         """Finds who does the later work."""
         self.composes: Callable[[Engine], Composing] | None = None
         """Finds who composes states."""
-        self.compares: Callable[[Engine], SuccessionModel] | None = None
-        """Finds who compares statements that answer the same question."""
         waiting = settings.learn_wait if settings.worker else 0.0
         self.pending_extraction = PendingExtraction(
             store, waiting, lambda: None if self.is_read_only() else self.runner
@@ -171,10 +170,10 @@ class Engine:
         """Who composes states."""
         return self._found("_composer", self.composes)
 
-    @property
-    def succession(self) -> SuccessionModel | None:
-        """Who compares statements that answer the same question."""
-        return self._found("_succession", self.compares)
+    @lazy
+    def answer_selector(self) -> AnswerSelector:
+        """Who tells which of several statements answers a question."""
+        return AnswerSelector(self.analyzer.terms)
 
     def _found(self, name: str, find: "Callable[[Engine], T] | None") -> T | None:
         """Return somebody who is found when first asked for; of two threads that ask at once, both get the same."""
@@ -202,12 +201,12 @@ class Engine:
 
     def puts(self, scope: Scope, items: Sequence[Mapping[str, Any]]) -> list[Put]:
         """Return the writes of several records, embedded together."""
-        texts = [check_text(one["text"], "text", max_bytes=self.settings.max_text_bytes) for one in items]
+        texts = [check_text(item["text"], "text", max_bytes=self.settings.max_text_bytes) for item in items]
         if self.settings.redact:
-            items = [redact_fields(one, self.settings.redact) for one in items]
-            texts = [one["text"] for one in items]
+            items = [redact_fields(item, self.settings.redact) for item in items]
+            texts = [item["text"] for item in items]
         model = self.model.active
-        wanted = [text for text, one in zip(texts, items, strict=True) if one.get("embedding") is None]
+        wanted = [text for text, item in zip(texts, items, strict=True) if item.get("embedding") is None]
         vectors = self._embed(model, wanted)
         writes: list[Put] = []
         ids = iter(new_ids(len(items)))
@@ -443,7 +442,7 @@ class Engine:
         else:
             receipt = report_guard_effects(receipt, writes)
             if self.hooks.any:
-                self.hooks.tell([one for one in _changes(commit) if one.id not in receipt.quarantined])
+                self.hooks.tell([change for change in _changes(commit) if change.id not in receipt.quarantined])
         if runner is None or not commit.jobs:
             return receipt
         self.tell_workers()
@@ -481,25 +480,29 @@ class Engine:
     def _held_back(self, scope: Scope, receipt: Receipt) -> Receipt:
         """Return the receipt of a write long done with what is still in quarantine of it."""
         wanted = Filter(scope=Scope(tenant=scope.tenant), ids=receipt.ids, quarantined=True)
-        held = {one.id: one.quarantine or "" for one in self.store.read(wanted, self.now())} if receipt.ids else {}
+        held = (
+            {record.id: record.quarantine or "" for record in self.store.read(wanted, self.now())}
+            if receipt.ids
+            else {}
+        )
         return replace(receipt, quarantined=held) if held else receipt
 
     def health(self) -> tuple[Health, ...]:
         """Return how the servers are that this memory leans on beside its store, without asking them; and a model that is missing."""
         servers = (self.plain_kv, self.embedder)
-        told = [one.health() for one in servers if isinstance(one, (KeyValueServer, RemoteEmbedder))]
+        told = [server.health() for server in servers if isinstance(server, (KeyValueServer, RemoteEmbedder))]
         missing = self.model.active.health()
         return (*told, *(() if missing is None else (missing,)))
 
     def close(self) -> None:
         """Let the later work come to a stop and let go of the store; closing twice is harmless."""
-        for one in ("_composer", "models", "_runner"):  # whoever was never needed is not looked for now
-            if (found := self.__dict__.get(one)) is not None:
+        for name in ("_composer", "models", "_runner"):  # whoever was never needed is not looked for now
+            if (found := self.__dict__.get(name)) is not None:
                 found.stop()
         if isinstance(self.plain_kv, KeyValueServer):
             self.plain_kv.close()
-        for one in self.owned:
-            one.close()
+        for resource in self.owned:
+            resource.close()
         self.store.close()
 
 
@@ -517,13 +520,13 @@ def _check_new_id(id: object) -> str:
 def receipt_of(commit: Commit) -> Receipt:
     """Return what a commit did, for the caller."""
     outcomes: dict[str, Outcome] = {}
-    for one in commit.written:
+    for written in commit.written:
         # What is there because of this commit was not ignored, though it was brought twice: undo must find it.
-        if one.id not in outcomes or one.outcome not in ("ignored", "unchanged"):
-            outcomes[one.id] = one.outcome
+        if written.id not in outcomes or written.outcome not in ("ignored", "unchanged"):
+            outcomes[written.id] = written.outcome
     return Receipt(
-        ids=tuple(dict.fromkeys(one.id for one in commit.written)),
-        versions={one.id: one.version for one in commit.written},
+        ids=tuple(dict.fromkeys(written.id for written in commit.written)),
+        versions={written.id: written.version for written in commit.written},
         outcomes=outcomes,
         recorded_at=commit.recorded_at,
         jobs=commit.jobs,
@@ -534,15 +537,15 @@ def receipt_of(commit: Commit) -> Receipt:
 def _changes(commit: Commit) -> list[Change]:
     return [
         Change(
-            id=one.id,
-            version=one.version,
-            outcome=one.outcome,
-            kind=one.kind,
-            scope=one.scope,
+            id=written.id,
+            version=written.version,
+            outcome=written.outcome,
+            kind=written.kind,
+            scope=written.scope,
             recorded_at=commit.recorded_at,
         )
-        for one in commit.written
-        if one.outcome not in ("ignored", "unchanged") and one.kind in LISTED
+        for written in commit.written
+        if written.outcome not in ("ignored", "unchanged") and written.kind in LISTED
     ]
 
 

@@ -12,16 +12,24 @@ from typing import Final, TypeAlias
 
 from rememo.engine.engine import Engine
 from rememo.engine.person_matching import OF_ANOTHER, PersonMatcher
-from rememo.engine.succession import MOST_CLAIMS, SMALL, StateQuestion, Succession
+from rememo.engine.selection import MOST_CLAIMS, SMALL, Selection
 from rememo.model.fact import predicate_of, source_ids
 from rememo.model.filters import Condition, Filter
 from rememo.model.hit import Hit
 from rememo.model.record import REVISION, Record
 from rememo.model.revision import SURE, Revision, is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
+from rememo.recall.answers.claim import ClaimQuestion
 from rememo.recall.asked import PLACES, SINGLE, asked_predicates, asks_where
 from rememo.recall.subjects import value_left_behind
-from rememo.recall.tense import asks_about_past, asks_for_past_state, asks_for_state, asks_what_happened, tells_of_past
+from rememo.recall.tense import (
+    asks_about_past,
+    asks_for_past_state,
+    asks_for_state,
+    asks_what_happened,
+    is_plain_question,
+    tells_of_past,
+)
 from rememo.recall.types import Question, TimeWindow
 
 _LIFT: Final = 0.25
@@ -78,16 +86,16 @@ def read_revisions(
 
 def active_revisions(revisions: Iterable[Revision], moment: datetime, *, least: float = SURE) -> list[Revision]:
     """Return the revisions that are sure enough to count and had taken effect by a moment."""
-    return [one for one in revisions if one.confidence >= least and one.at <= moment]
+    return [revision for revision in revisions if revision.confidence >= least and revision.at <= moment]
 
 
 def wholly_revised(engine: Engine, text: str, revisions: Sequence[Revision]) -> bool:
     """Whether what was revised is all that a text says, or nearly."""
     terms = engine.analyzer.terms
     whole = terms(text)
-    if not whole or any(one.wording is None for one in revisions):
+    if not whole or any(revision.wording is None for revision in revisions):
         return True
-    revised = {term for one in revisions for term in terms(one.wording or "")}
+    revised = {term for revision in revisions for term in terms(revision.wording or "")}
     return sum(term in revised for term in whole) >= _WHOLE * len(whole)
 
 
@@ -115,25 +123,21 @@ class Resolver:
         found = self._of_its_time(self._about(self._asked_for(found)))
         revisions = self._revisions(found)
         found = _folded(self._revised(found, revisions))
-        return self._before_the_value(self._in_succession(found, revisions))
+        return self._before_the_value(self._select(found, revisions))
 
     def _revisions(self, hits: Sequence[Hit]) -> dict[str, dict[str, Revision]]:
         """Return what later statements made of the hits, by record and by what made it."""
         tenant, ids = self.filter.scope.tenant, [hit.id for hit in hits]
         return read_revisions(self.engine, tenant, ids, known_at=self.filter.known_at)
 
-    def _in_succession(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
+    def _select(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
         """Return the hits with those that answer for the time that the question asks about before the others."""
         text = self.question.text
-        was, ends = asks_for_past_state(text), [window.end for window in self._ended_windows]
-        until = self.filter.valid_at or (_EPOCH + timedelta(milliseconds=max(ends)) if was and ends else None)
-        past = was and asks_about_past(text)
-        if (not hits and self.size > SMALL) or not (until or past or asks_for_state(text)):
-            return hits
-        if self.question.unspecific:
+        if self.question.unspecific or not (hits or self._is_small):
             return hits  # whose and when it was decides
-        model = self.engine.succession
-        if model is None:
+        ends = [window.end for window in self._ended_windows]
+        until = self.filter.valid_at or (_EPOCH + timedelta(milliseconds=max(ends)) if ends else None)
+        if not is_plain_question(text) or not (self._is_small or asks_for_state(text) or asks_for_past_state(text)):
             return hits
         rejected = frozenset(
             (id, revision.by)
@@ -142,9 +146,17 @@ class Resolver:
             if not revision.confidence
         )
         persons = frozenset(" ".join(name.casefold().split()) for name in self._names)
-        question = StateQuestion(text=text, persons=persons, size=self.size, terms=self.terms)
-        succession = Succession(model=model, question=question, past=past, until=until, rejected=rejected)
-        return _folded(succession.ordered(self._with_possible(hits, revisions)))
+        selection = Selection(
+            selector=self.engine.answer_selector,
+            question=ClaimQuestion(text=text, at=self._asked, until=until, persons=persons),
+            terms=self.terms,
+            rejected=rejected,
+        )
+        return _folded(selection.apply(self._with_possible(hits, revisions)))
+
+    @property
+    def _is_small(self) -> bool:
+        return self.size <= SMALL
 
     def _with_possible(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
         """Return the first hits with what may have revised them, though the question did not find it."""
@@ -161,7 +173,7 @@ class Resolver:
 
     def _others(self, here: Container[str]) -> list[Record]:
         """Return what else was said in a small scope: what answers need not have a word of the question."""
-        if self.size > SMALL:
+        if not self._is_small:
             return []
         kinds = [kind for kind in ("message", "note") if not self.filter.kinds or kind in self.filter.kinds]
         found = self.engine.store.read(self.filter.narrowed(kinds=tuple(kinds)), self.engine.now()) if kinds else ()
@@ -298,7 +310,9 @@ class Resolver:
     # ---- whether it still holds
 
     def _revised(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
-        counting = {id: [one for one in found.values() if self._counts(one)] for id, found in revisions.items()}
+        counting = {
+            id: [revision for revision in found.values() if self._counts(revision)] for id, found in revisions.items()
+        }
         judged = _with_facts([self._judge(hit, counting.get(hit.id, ())) for hit in hits])
         replacing = self._replacements(judged)
         scores = {hit.id: hit.score for hit in judged}
@@ -338,9 +352,9 @@ class Resolver:
         """Return a hit with its status."""
         record = hit.record
         moment = self.filter.valid_at or max(self._asked, record.at)
-        active = [one for one in revisions if one.at <= moment]
+        active = [revision for revision in revisions if revision.at <= moment]
         if active and self._concerned(record, active):
-            newest = max(active, key=lambda one: one.at)
+            newest = max(active, key=lambda revision: revision.at)
             return replace(hit, status="superseded", superseded_by=newest.by or None)
         if record.kind == "fact":
             holds = record.data.get("status") in ("current", "disputed") and (
@@ -355,7 +369,7 @@ class Resolver:
 
     def _old_first(self, revisions: Iterable[Revision]) -> bool:
         """Tell whether the question wants the earlier statement: it asks about the past, or names a time before the change."""
-        times = [(one.at - _EPOCH) // timedelta(milliseconds=1) for one in revisions]
+        times = [(revision.at - _EPOCH) // timedelta(milliseconds=1) for revision in revisions]
         if self._ended_windows:
             return any(window.end <= max(times, default=0) for window in self._ended_windows)
         return asks_about_past(self.question.text)
@@ -365,7 +379,7 @@ class Resolver:
         if wholly_revised(self.engine, record.text, revisions):
             return True
         terms = self.engine.analyzer.terms
-        revised = {term for one in revisions for term in terms(one.wording or "")}
+        revised = {term for revision in revisions for term in terms(revision.wording or "")}
         asked = set(self.question.terms)
         return len(asked & revised) > len(asked & (set(terms(record.text)) - revised))
 

@@ -46,15 +46,16 @@ _LONGEST_QUESTION: Final = 16
 
 def asks_for_state(text: str) -> bool:
     """Tell whether a text is a plain question for what is so: where somebody lives, what is used, who is in charge."""
-    return _is_plain_question(text) and not _HAS_DONE.search(text) and not asks_what_happened(text)
+    return is_plain_question(text) and not _HAS_DONE.search(text) and not asks_what_happened(text)
 
 
 def asks_for_past_state(text: str) -> bool:
     """Tell whether a text is a plain question for what was so: where somebody lived, what was used, who was in charge."""
-    return _is_plain_question(text) and (asks_about_past(text) or bool(_WAS.search(text)))
+    return is_plain_question(text) and (asks_about_past(text) or bool(_WAS.search(text)))
 
 
-def _is_plain_question(text: str) -> bool:
+def is_plain_question(text: str) -> bool:
+    """Tell whether a text is one short question, and no request with its story."""
     if len(text.split(maxsplit=_LONGEST_QUESTION)) > _LONGEST_QUESTION:
         return False
     return bool(_ASKS.match(text) or text.rstrip().endswith("?")) and not _ANOTHER_SENTENCE.search(text)

@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Final
 
 from rememo.learn.revise.signals import TELLING, SignalKind, ended_words, find_signals
-from rememo.learn.revise.topics import find_topics
 from rememo.learn.revise.values import Values, find_values
 from rememo.recall.subjects import other_subject, speaks_of_others
+from rememo.recall.topics import find_topics
 from rememo.text.fence import without_recalled
 from rememo.text.prose import own_sentences
 from rememo.text.verbs import FORMS

@@ -5,19 +5,15 @@ so a warm text costs a look-up a word and one addition of rows.
 """
 
 from collections.abc import Sequence
-from json import loads
-from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rememo.recall.analyze import Analyzer
 from rememo.recall.embed.protocol import Vector
+from rememo.recall.embed.word_vectors import WordVectors, word_vectors
 from rememo.runtime.lazy import lazy
 from rememo.runtime.locks import ForkLock
-from rememo.text.wordfiles import vectors_file, vocabulary_file
-from rememo.text.wordpieces import WordPieces
 
 _DIMENSION: Final = 256
 _NAME: Final = f"wordllama-l2-{_DIMENSION}-content-"
@@ -86,27 +82,8 @@ class StaticEmbedder:
         return table
 
     @lazy
-    def _weights(self) -> "_Weights":
-        return _Weights.of_files()
-
-
-class _Weights:
-    """Token vectors and the tokens of words."""
-
-    def __init__(self, vectors: NDArray[np.float16], pieces: WordPieces) -> None:
-        self._vectors: Final = vectors
-        self._pieces: Final = pieces
-
-    @classmethod
-    def of_files(cls) -> "_Weights":
-        """Read the files; raise `MissingExtra` where they are not there."""
-        vectors = _map_safetensors(vectors_file(), "embedding.weight")
-        return cls(vectors, WordPieces.from_file(vocabulary_file()))
-
-    def sum_of_words(self, words: Sequence[str]) -> Vector:
-        """Add up the token vectors of all words; zeros for no words."""
-        tokens = [token for word in words for token in self._pieces.encode(word)]
-        return cast("Vector", np.add.reduce(self._vectors.take(tokens, 0), 0, np.float32))
+    def _weights(self) -> WordVectors:
+        return word_vectors()
 
 
 class _PieceTable(dict[str, int]):
@@ -115,7 +92,7 @@ class _PieceTable(dict[str, int]):
     A row is written before its number is given out, and rows never change, so readers need no lock.
     """
 
-    def __init__(self, weights: _Weights, analyzer: Analyzer) -> None:
+    def __init__(self, weights: WordVectors, analyzer: Analyzer) -> None:
         super().__init__()
         # The system gives memory to zeros when they are first written to, so that a large table of few words is small.
         self.matrix: Vector = np.zeros((_MOST_ROWS, _DIMENSION), dtype=np.float32)
@@ -144,15 +121,3 @@ class _PieceTable(dict[str, int]):
         self.matrix[row] = total
         self._used = row + 1
         return row
-
-
-def _map_safetensors(path: Path, tensor: str) -> NDArray[np.float16]:
-    """Map one half-precision tensor of a safetensors file, so that processes share its pages and none copies it."""
-    with path.open("rb") as file:
-        header_length = int.from_bytes(file.read(8), "little")
-        header = cast("dict[str, Any]", loads(file.read(header_length)))
-    entry = header[tensor]
-    shape = cast("tuple[int, int]", tuple(entry["shape"]))
-    start = 8 + header_length + int(entry["data_offsets"][0])
-    # As a plain array, which numpy hands about faster than its subclass; it keeps the mapping alive.
-    return np.asarray(np.memmap(path, dtype=np.float16, mode="r", offset=start, shape=shape))

@@ -1,0 +1,162 @@
+"""Selection: which of the hits answers a question for the time that it asks about, and which of them no longer hold.
+
+What a search finds first is what is nearest to the question's words, and that may be over: people do not say "I no longer",
+they say what is so now, often without a word of the question. So what was said is read beside each other by a small network
+(`recall.answers`). In a small scope it decides alone, over all that was said there; in a larger one, where words tell more, it
+fades out.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rememo.model.fact import predicate_of
+from rememo.model.hit import Hit
+from rememo.model.record import Record
+from rememo.recall.answers.claim import Claim, ClaimQuestion
+from rememo.recall.answers.selector import AnswerSelector, Verdict
+from rememo.recall.asked import asked_predicates
+
+MOST_CLAIMS: Final = 8
+"""How many of the first hits are looked at."""
+SMALL: Final = 24
+"""Records of a scope in which all that was said is looked at."""
+_WHOLE, _NONE = 40, 400
+"""Terms that a scope is indexed under up to which the network decides alone, and from which the scores do."""
+_OUTDATED: Final = 0.5
+"""The probability from which a claim counts as outdated."""
+_OF_SCORE: Final = 0.3
+"""How much the logarithm of the score counts beside the network's: from 0 to 0.3 the figures of lives stay within a point, and
+what was found by its words is not passed over for what was not on a whim."""
+_LEAST_SCORE: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Orders the first hits of one question."""
+
+    selector: AnswerSelector
+    question: ClaimQuestion
+    terms: int
+    """How many terms the records of the scope are indexed under."""
+    rejected: frozenset[tuple[str, str]] = frozenset()
+    """Pairs of an earlier and a later record of which somebody said that the earlier still holds."""
+
+    def apply(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Return the hits, the answer first, and what it replaced marked as superseded by it.
+
+        A hit with a score of 0 was not found but may answer; those that turn out to have nothing to do with the question are dropped.
+        """
+        claims = _claims(hits, asked_predicates(self.question.text))
+        verdicts = self.selector.select(self.question, list(claims.values())) if claims else None
+        if verdicts is None:
+            return [hit for hit in hits if hit.score]
+        by_id = dict(zip(claims, verdicts, strict=True))
+        ordered = _reorder(hits, self._rank(claims, by_id))
+        marked = self._mark_outdated(ordered, by_id)
+        return [hit for hit in marked if hit.score or hit.status == "superseded"]
+
+    def _rank(self, claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]) -> list[str]:
+        """Return the ids of the claims, what answers best first."""
+        share = fade(self.terms)
+
+        def value(id: str) -> float:
+            score = math.log(max(claims[id].score, _LEAST_SCORE))
+            return share * (verdicts[id].answers + _OF_SCORE * score) + (1 - share) * score
+
+        return sorted(claims, key=value, reverse=True)
+
+    def _mark_outdated(self, hits: Sequence[Hit], verdicts: Mapping[str, Verdict]) -> list[Hit]:
+        """Return the hits with the status of those that the answer took the place of."""
+        answer = next((hit for hit in hits if hit.id in verdicts), None)
+        # In a large scope the scores decide what comes first; only what the network takes for the answer too replaces others.
+        if answer is None or verdicts[answer.id].answers < max(verdict.answers for verdict in verdicts.values()):
+            return list(hits)
+        outdated = {
+            hit.id
+            for hit in hits
+            if hit.id in verdicts
+            and verdicts[hit.id].outdated >= _OUTDATED
+            and _can_replace(answer, hit)
+            and not self._is_rejected(hit, answer)
+        }
+        found: list[Hit] = []
+        for hit in hits:
+            if hit.id in outdated:
+                found.append(replace(hit, status="superseded", superseded_by=answer.id))
+            elif outdated and hit.id == answer.id:
+                found.append(replace(hit, status="current"))
+            else:
+                found.append(hit)
+        return found
+
+    def _is_rejected(self, earlier: Hit, later: Hit) -> bool:
+        return any((before, after) in self.rejected for before in _ids(earlier) for after in _ids(later))
+
+
+def fade(terms: int) -> float:
+    """Return how much the network counts in a scope of so many terms, from 1 to 0."""
+    return min(1.0, max(0.0, 1 - math.log(max(terms, 1) / _WHOLE) / math.log(_NONE / _WHOLE)))
+
+
+def _claims(hits: Sequence[Hit], predicates: frozenset[str]) -> dict[str, Claim]:
+    """Return what the first hits state, and those that were not found, by id."""
+    looked_at = [hit for place, hit in enumerate(hits) if place < MOST_CLAIMS or not hit.score]
+    best = max((hit.score for hit in looked_at), default=0.0) or 1.0
+    return {hit.id: claim for hit in looked_at if (claim := _claim(hit, best, predicates)) is not None}
+
+
+def _claim(hit: Hit, best: float, predicates: frozenset[str]) -> Claim | None:
+    """Return what a hit states; None for kinds that state nothing of a person."""
+    if hit.record.kind not in ("message", "note", "fact"):
+        return None
+    record, is_fact = _origin(hit), hit.record.kind == "fact"
+    return Claim(
+        text=record.text,
+        at=record.at,
+        score=hit.score / best,
+        speaker=" ".join(str(record.data.get("name") or record.scope.user or "").casefold().split()),
+        role=_role(hit),
+        is_fact=is_fact,
+        is_asked=is_fact and predicate_of(hit.record) in predicates,
+        is_current=hit.status == "current",
+        is_superseded=hit.status == "superseded",
+    )
+
+
+def _reorder(hits: Sequence[Hit], ranking: Sequence[str]) -> list[Hit]:
+    """Return the hits with the ranked ones in their order and the same scores as before, best first.
+
+    The first of the ranking leads its like, though the search did not find it.
+    """
+    order = {id: place for place, id in enumerate(ranking)}
+    moving = sorted(
+        (hit for hit in hits if hit.id in order and (hit.score or order[hit.id] == 0)), key=lambda hit: order[hit.id]
+    )
+    best = max((hit.score for hit in hits), default=0.0)
+    scores = sorted((hit.score or best for hit in moving), reverse=True)
+    moved = {hit.id: replace(hit, score=score) for hit, score in zip(moving, scores, strict=True)}
+    return sorted((*moved.values(), *(hit for hit in hits if hit.id not in moved)), key=lambda hit: -hit.score)
+
+
+def _can_replace(answer: Hit, hit: Hit) -> bool:
+    """Tell whether one hit can have taken the place of another: said later, by the same user; an assistant's words only its own."""
+    if answer.id == hit.id or answer.status == "superseded" or answer.record.scope.user != hit.record.scope.user:
+        return False
+    if _role(answer) == "assistant" and _role(hit) != "assistant":
+        return False
+    return _origin(hit).at < _origin(answer).at
+
+
+def _origin(hit: Hit) -> Record:
+    """Return the record in which a hit was said: the last source of a fact."""
+    return max(hit.sources, key=lambda source: source.at, default=hit.record)
+
+
+def _role(hit: Hit) -> str:
+    return str(_origin(hit).data.get("role", "user"))
+
+
+def _ids(hit: Hit) -> Iterable[str]:
+    return [hit.id, *(source.id for source in hit.sources)]

@@ -1,0 +1,1 @@
+"""Answer selection: which of several statements answers a question, and which of them no longer hold."""
