@@ -21,16 +21,16 @@ class StreamedPage:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._told: asyncio.Future[bytes] = self._loop.create_future()
+        self._header: asyncio.Future[bytes] = self._loop.create_future()
 
     def tell(self, top: bytes) -> None:
         """Provide the header, from the rendering thread."""
 
-        def told() -> None:
-            if not self._told.done():
-                self._told.set_result(top)
+        def set_header() -> None:
+            if not self._header.done():
+                self._header.set_result(top)
 
-        self._loop.call_soon_threadsafe(told)
+        self._loop.call_soon_threadsafe(set_header)
 
     async def answer(
         self, making: Awaitable[Response], fault: Callable[[Exception], bytes], headers: dict[str, str]
@@ -39,12 +39,12 @@ class StreamedPage:
         whole = asyncio.ensure_future(making)
         # Retrieve the exception even if the client has left.
         whole.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await asyncio.wait({whole, self._told}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({whole, self._header}, return_when=asyncio.FIRST_COMPLETED)
         if not whole.done():
             await asyncio.wait({whole}, timeout=WAIT_SECONDS)
-        if whole.done() or not self._told.done():
+        if whole.done() or not self._header.done():
             return await whole
-        top = self._told.result()
+        top = self._header.result()
 
         async def parts() -> AsyncIterator[bytes]:
             yield top

@@ -48,7 +48,7 @@ class ScopedArguments(ToolArguments):
 
     @field_validator(*LABELS)
     @classmethod
-    def _said(cls, value: str | None) -> str | None:
+    def _drop_empty(cls, value: str | None) -> str | None:
         return value or None  # models fill unknown arguments with empty texts
 
 
