@@ -24,11 +24,13 @@ SMALL: Final = 24
 """Records of a scope in which all that was said is looked at."""
 _WHOLE, _NONE = 40, 400
 """Terms that a scope is indexed under up to which the network decides alone, and from which the scores do."""
-_OUTDATED: Final = 0.5
+_OUTDATED: Final = 0.4
 """The probability from which a claim counts as outdated."""
 _OF_SCORE: Final = 0.3
 """How much the logarithm of the score counts beside the network's: from 0 to 0.3 the figures of lives stay within a point, and
 what was found by its words is not passed over for what was not on a whim."""
+_SURE: Final = math.log(0.5)
+"""The logarithm of the probability from which what the search did not find may lead."""
 _LEAST_SCORE: Final = 0.02
 
 
@@ -62,6 +64,8 @@ class Selection:
         share = fade(self.terms)
 
         def value(id: str) -> float:
+            if not claims[id].score and verdicts[id].answers < _SURE:
+                return -math.inf  # it has not a word of the question, and does not clearly answer it
             score = math.log(max(claims[id].score, _LEAST_SCORE))
             return share * (verdicts[id].answers + _OF_SCORE * score) + (1 - share) * score
 
@@ -108,15 +112,16 @@ def _claims(hits: Sequence[Hit], predicates: frozenset[str]) -> dict[str, Claim]
 
 
 def _claim(hit: Hit, best: float, predicates: frozenset[str]) -> Claim | None:
-    """Return what a hit states; None for kinds that state nothing of a person."""
-    if hit.record.kind not in ("message", "note", "fact"):
-        return None
+    """Return what a hit states; None for kinds that state nothing of a person, and where nobody is known to have said it."""
     record, is_fact = _origin(hit), hit.record.kind == "fact"
+    speaker = " ".join(str(record.data.get("name") or record.scope.user or "").casefold().split())
+    if hit.record.kind not in ("message", "note", "fact") or not speaker:
+        return None
     return Claim(
         text=record.text,
         at=record.at,
         score=hit.score / best,
-        speaker=" ".join(str(record.data.get("name") or record.scope.user or "").casefold().split()),
+        speaker=speaker,
         role=_role(hit),
         is_fact=is_fact,
         is_asked=is_fact and predicate_of(hit.record) in predicates,

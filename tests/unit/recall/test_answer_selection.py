@@ -104,7 +104,7 @@ class Fixed(AnswerSelector):
     def select(self, question: ClaimQuestion, claims: Sequence[Claim]) -> list[Verdict] | None:
         assert question.text
         return [
-            Verdict(answers=-float(self.order.index(claim.text)), outdated=float(claim.text in self.outdated))
+            Verdict(answers=-3.0 * self.order.index(claim.text), outdated=float(claim.text in self.outdated))
             for claim in claims
         ]
 
