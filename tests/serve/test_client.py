@@ -1,7 +1,5 @@
 """The conformance suite over HTTP: what a memory does, a client of its server does alike."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -102,12 +100,6 @@ def test_only_what_is_there_is_left_out():
 def client(serve: Any) -> Iterator[Client]:
     with Client(serve()) as client:
         yield client
-
-
-def test_the_client_is_made_from_what_is_served():
-    tool = Path(__file__).parents[2] / "tools" / "client.py"
-    done = subprocess.run([sys.executable, str(tool), "--check"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_talk_from_afar(client: Client):

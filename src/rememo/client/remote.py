@@ -2548,7 +2548,7 @@ class RemoteMemory:
 
     @property
     def kv(self) -> RemoteKeyValues:
-        """Key-value state of exactly this scope, with expiry."""
+        """Key-value state of exactly this scope, with an end."""
         return RemoteKeyValues(self._transport)
 
     @property

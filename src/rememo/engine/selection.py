@@ -7,6 +7,7 @@ fades out.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -31,6 +32,11 @@ _OF_SCORE: Final = 0.3
 what was found by its words is not passed over for what was not on a whim."""
 _SURE: Final = math.log(0.5)
 """The logarithm of the probability from which what the search did not find may lead."""
+_ASKS: Final = re.compile(
+    r"(?:^|[.!?\n])\s*(?:what|which|where|who|whose|when|why|how|is|are|do|does|did|can|could|should|will)\b[^.!?\n]*\?\s*$",
+    re.IGNORECASE,
+)
+"""A text whose last sentence is a question of its own, and not a request beside a statement ("I moved to Porto, any tips?")."""
 _LEAST_SCORE: Final = 0.02
 
 
@@ -50,7 +56,7 @@ class Selection:
 
         A hit with a score of 0 was not found but may answer; those that turn out to have nothing to do with the question are dropped.
         """
-        claims = _claims(hits, asked_predicates(self.question.text))
+        claims = self._claims(hits)
         verdicts = self.selector.select(self.question, list(claims.values())) if claims else None
         if verdicts is None:
             return [hit for hit in hits if hit.score]
@@ -58,6 +64,33 @@ class Selection:
         ordered = _reorder(hits, self._rank(claims, by_id))
         marked = self._mark_outdated(ordered, by_id)
         return [hit for hit in marked if hit.score or hit.status == "superseded"]
+
+    def _claims(self, hits: Sequence[Hit]) -> dict[str, Claim]:
+        """Return what the first hits state, and those that were not found, by id."""
+        looked_at = [hit for place, hit in enumerate(hits) if place < MOST_CLAIMS or not hit.score]
+        best = max((hit.score for hit in looked_at), default=0.0) or 1.0
+        predicates = asked_predicates(self.question.text)
+        return {hit.id: claim for hit in looked_at if (claim := self._claim(hit, best, predicates)) is not None}
+
+    def _claim(self, hit: Hit, best: float, predicates: frozenset[str]) -> Claim | None:
+        """Return what a hit states; None for kinds that state nothing of a person, and where nobody is known to have said it."""
+        record, is_fact = _origin(hit), hit.record.kind == "fact"
+        speaker = " ".join(str(record.data.get("name") or record.scope.user or "").casefold().split())
+        # The question itself is often a message of the conversation by now; it answers nothing.
+        repeats = self.question.text.strip().casefold() in record.text.casefold()
+        if hit.record.kind not in ("message", "note", "fact") or not speaker or repeats:
+            return None
+        return Claim(
+            text=record.text,
+            at=record.at,
+            score=hit.score / best,
+            speaker=speaker,
+            role=_role(hit),
+            is_fact=is_fact,
+            is_asked=is_fact and predicate_of(hit.record) in predicates,
+            is_current=hit.status == "current",
+            is_superseded=hit.status == "superseded",
+        )
 
     def _rank(self, claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]) -> list[str]:
         """Return the ids of the claims, what answers best first."""
@@ -74,8 +107,10 @@ class Selection:
     def _mark_outdated(self, hits: Sequence[Hit], verdicts: Mapping[str, Verdict]) -> list[Hit]:
         """Return the hits with the status of those that the answer took the place of."""
         answer = next((hit for hit in hits if hit.id in verdicts), None)
+        if answer is None or _ASKS.search(_origin(answer).text):
+            return list(hits)  # what asks replaces nothing
         # In a large scope the scores decide what comes first; only what the network takes for the answer too replaces others.
-        if answer is None or verdicts[answer.id].answers < max(verdict.answers for verdict in verdicts.values()):
+        if verdicts[answer.id].answers < max(verdict.answers for verdict in verdicts.values()):
             return list(hits)
         outdated = {
             hit.id
@@ -102,32 +137,6 @@ class Selection:
 def fade(terms: int) -> float:
     """Return how much the network counts in a scope of so many terms, from 1 to 0."""
     return min(1.0, max(0.0, 1 - math.log(max(terms, 1) / _WHOLE) / math.log(_NONE / _WHOLE)))
-
-
-def _claims(hits: Sequence[Hit], predicates: frozenset[str]) -> dict[str, Claim]:
-    """Return what the first hits state, and those that were not found, by id."""
-    looked_at = [hit for place, hit in enumerate(hits) if place < MOST_CLAIMS or not hit.score]
-    best = max((hit.score for hit in looked_at), default=0.0) or 1.0
-    return {hit.id: claim for hit in looked_at if (claim := _claim(hit, best, predicates)) is not None}
-
-
-def _claim(hit: Hit, best: float, predicates: frozenset[str]) -> Claim | None:
-    """Return what a hit states; None for kinds that state nothing of a person, and where nobody is known to have said it."""
-    record, is_fact = _origin(hit), hit.record.kind == "fact"
-    speaker = " ".join(str(record.data.get("name") or record.scope.user or "").casefold().split())
-    if hit.record.kind not in ("message", "note", "fact") or not speaker:
-        return None
-    return Claim(
-        text=record.text,
-        at=record.at,
-        score=hit.score / best,
-        speaker=speaker,
-        role=_role(hit),
-        is_fact=is_fact,
-        is_asked=is_fact and predicate_of(hit.record) in predicates,
-        is_current=hit.status == "current",
-        is_superseded=hit.status == "superseded",
-    )
 
 
 def _reorder(hits: Sequence[Hit], ranking: Sequence[str]) -> list[Hit]:

@@ -226,7 +226,7 @@ class AuditSuite(Suite):
             ("ann", "s"),
             (None, None),
         ]
-        with pytest.raises(InvalidInput, match="told nothing"):
+        with pytest.raises(InvalidInput, match="needs an actor"):
             audited.acting()
         with pytest.raises(InvalidInput, match="actor is empty"):
             audited.acting(actor="")
