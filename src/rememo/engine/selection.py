@@ -7,7 +7,6 @@ fades out.
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -25,18 +24,13 @@ SMALL: Final = 24
 """Records of a scope in which all that was said is looked at."""
 _WHOLE, _NONE = 40, 400
 """Terms that a scope is indexed under up to which the network decides alone, and from which the scores do."""
-_OUTDATED: Final = 0.4
+_OUTDATED: Final = 0.5
 """The probability from which a claim counts as outdated."""
 _OF_SCORE: Final = 0.3
 """How much the logarithm of the score counts beside the network's: from 0 to 0.3 the figures of lives stay within a point, and
 what was found by its words is not passed over for what was not on a whim."""
 _SURE: Final = math.log(0.5)
 """The logarithm of the probability from which what the search did not find may lead."""
-_ASKS: Final = re.compile(
-    r"(?:^|[.!?\n])\s*(?:what|which|where|who|whose|when|why|how|is|are|do|does|did|can|could|should|will)\b[^.!?\n]*\?\s*$",
-    re.IGNORECASE,
-)
-"""A text whose last sentence is a question of its own, and not a request beside a statement ("I moved to Porto, any tips?")."""
 _LEAST_SCORE: Final = 0.02
 
 
@@ -62,7 +56,7 @@ class Selection:
             return [hit for hit in hits if hit.score]
         by_id = dict(zip(claims, verdicts, strict=True))
         ordered = _reorder(hits, self._rank(claims, by_id))
-        marked = self._mark_outdated(ordered, by_id)
+        marked = self._mark_outdated(ordered, claims, by_id)
         return [hit for hit in marked if hit.score or hit.status == "superseded"]
 
     def _claims(self, hits: Sequence[Hit]) -> dict[str, Claim]:
@@ -104,11 +98,13 @@ class Selection:
 
         return sorted(claims, key=value, reverse=True)
 
-    def _mark_outdated(self, hits: Sequence[Hit], verdicts: Mapping[str, Verdict]) -> list[Hit]:
+    def _mark_outdated(
+        self, hits: Sequence[Hit], claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]
+    ) -> list[Hit]:
         """Return the hits with the status of those that the answer took the place of."""
         answer = next((hit for hit in hits if hit.id in verdicts), None)
-        if answer is None or _ASKS.search(_origin(answer).text):
-            return list(hits)  # what asks replaces nothing
+        if answer is None:
+            return list(hits)
         # In a large scope the scores decide what comes first; only what the network takes for the answer too replaces others.
         if verdicts[answer.id].answers < max(verdict.answers for verdict in verdicts.values()):
             return list(hits)
@@ -118,6 +114,8 @@ class Selection:
             if hit.id in verdicts
             and verdicts[hit.id].outdated >= _OUTDATED
             and _can_replace(answer, hit)
+            # A fact that is known to hold ends by what is said of its kind, not by a question that happens to find it.
+            and not (claims[hit.id].is_fact and claims[hit.id].is_current and not claims[hit.id].is_asked)
             and not self._is_rejected(hit, answer)
         }
         found: list[Hit] = []
