@@ -7,6 +7,7 @@ fades out.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -31,6 +32,7 @@ _OF_SCORE: Final = 0.3
 what was found by its words is not passed over for what was not on a whim."""
 _SURE: Final = math.log(0.5)
 """The logarithm of the probability from which what the search did not find may lead."""
+_SEVERAL_SENTENCES: Final = re.compile(r"[.!?]\s+\S")
 _LEAST_SCORE: Final = 0.02
 
 
@@ -114,8 +116,7 @@ class Selection:
             if hit.id in verdicts
             and verdicts[hit.id].outdated >= _OUTDATED
             and _can_replace(answer, hit)
-            # A fact that is known to hold ends by what is said of its kind, not by a question that happens to find it.
-            and not (claims[hit.id].is_fact and claims[hit.id].is_current and not claims[hit.id].is_asked)
+            and not _is_aside(claims[hit.id])
             and not self._is_rejected(hit, answer)
         }
         found: list[Hit] = []
@@ -135,6 +136,12 @@ class Selection:
 def fade(terms: int) -> float:
     """Return how much the network counts in a scope of so many terms, from 1 to 0."""
     return min(1.0, max(0.0, 1 - math.log(max(terms, 1) / _WHOLE) / math.log(_NONE / _WHOLE)))
+
+
+def _is_aside(claim: Claim) -> bool:
+    """Tell whether a claim is a fact that is known to hold, beside what else was said then and is asked for."""
+    aside = claim.is_fact and claim.is_current and not claim.is_asked
+    return aside and bool(_SEVERAL_SENTENCES.search(claim.text))
 
 
 def _reorder(hits: Sequence[Hit], ranking: Sequence[str]) -> list[Hit]:
