@@ -18,6 +18,7 @@ from rememo.model.record import Record
 from rememo.recall.answers.claim import Claim, ClaimQuestion
 from rememo.recall.answers.selector import AnswerSelector, Verdict
 from rememo.recall.asked import asked_predicates
+from rememo.recall.tense import asks_about_past
 
 MOST_CLAIMS: Final = 8
 """How many of the first hits are looked at."""
@@ -30,6 +31,8 @@ _OUTDATED: Final = 0.5
 _OF_SCORE: Final = 0.3
 """How much the logarithm of the score counts beside the network's: from 0 to 0.3 the figures of lives stay within a point, and
 what was found by its words is not passed over for what was not on a whim."""
+_KNOWN: Final = 5.0
+"""How much less the logarithm of the score of what is known to hold no longer counts, where the question is about now."""
 _SURE: Final = math.log(0.5)
 """The logarithm of the probability from which what the search did not find may lead."""
 _SEVERAL_SENTENCES: Final = re.compile(r"[.!?]\s+\S")
@@ -91,11 +94,14 @@ class Selection:
     def _rank(self, claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]) -> list[str]:
         """Return the ids of the claims, what answers best first."""
         share = fade(self.terms)
+        about_past = bool(self.question.until) or asks_about_past(self.question.text)
 
         def value(id: str) -> float:
             if not claims[id].score and verdicts[id].answers < _SURE:
                 return -math.inf  # it has not a word of the question, and does not clearly answer it
             score = math.log(max(claims[id].score, _LEAST_SCORE))
+            if claims[id].is_superseded and not about_past:
+                score -= _KNOWN  # what is known counts more than what the network makes of the words
             return share * (verdicts[id].answers + _OF_SCORE * score) + (1 - share) * score
 
         return sorted(claims, key=value, reverse=True)
