@@ -490,9 +490,9 @@ class Engine:
     def health(self) -> tuple[Health, ...]:
         """Return how the servers are that this memory leans on beside its store, without asking them; and a model that is missing."""
         servers = (self.plain_kv, self.embedder)
-        told = [server.health() for server in servers if isinstance(server, (KeyValueServer, RemoteEmbedder))]
+        health = [server.health() for server in servers if isinstance(server, (KeyValueServer, RemoteEmbedder))]
         missing = self.model.active.health()
-        return (*told, *(() if missing is None else (missing,)))
+        return (*health, *(() if missing is None else (missing,)))
 
     def close(self) -> None:
         """Let the later work come to a stop and let go of the store; closing twice is harmless."""
