@@ -365,7 +365,8 @@ class Resolver:
 
     @property
     def _asked(self) -> datetime:
-        return _EPOCH + timedelta(milliseconds=self.question.at)
+        # Its time was cut to milliseconds, and what was said just before must not count as said later.
+        return _EPOCH + timedelta(milliseconds=self.question.at + 1)
 
     def _old_first(self, revisions: Iterable[Revision]) -> bool:
         """Tell whether the question wants the earlier statement: it asks about the past, or names a time before the change."""

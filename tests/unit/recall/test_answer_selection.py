@@ -266,3 +266,11 @@ def test_a_filter_by_ids_lets_nothing_else_in():
 )
 def test_plain_questions_for_a_state_are_told_from_others(question: str, now: bool, past: bool):
     assert (asks_for_state(question), asks_for_past_state(question)) == (now, past)
+
+
+def test_a_question_that_follows_at_once_is_answered_by_what_was_said_last():
+    with Memory(":memory:") as memory:
+        view = memory.scope(user="ana", room="r")
+        view.messages.add("user", "I live in Lisbon.")
+        view.messages.add("user", "I moved to Porto.")
+        assert memory.search("where does ana live?")[0].text == "ana lives in Porto"

@@ -25,6 +25,8 @@ _DAY: Final = 86_400
 _LOG_SCALE: Final = 6.0
 """About the logarithm of a year in days, so that most features lie between 0 and 1."""
 _LEAST_SCORE: Final = 0.02
+_AT_ONCE: Final = 1.0
+"""Seconds: a question that follows at once is not asked before what it is about, though its time is cut to milliseconds."""
 _ONE_CONVERSATION: Final = 0.17
 """Days (four hours)."""
 
@@ -145,7 +147,7 @@ def claim_features(question: ClaimQuestion, claims: Sequence[Claim]) -> Floats:
         order == count - 1,
         order == 0,
         np.log1p(np.abs(question.at.timestamp() - times) / _DAY) / _LOG_SCALE,
-        times > asked_until,
+        times > asked_until + _AT_ONCE,
         np.full(count, question.until is not None),
         by_meant,
         by_other,
