@@ -26,7 +26,7 @@ from rememo.engine.batch import Batch
 from rememo.engine.embedders import default_embedder
 from rememo.engine.engine import Composing, Engine, Runner
 from rememo.engine.opening import open_engine
-from rememo.engine.view import View
+from rememo.engine.view import View, view_of
 from rememo.errors import InvalidInput, NotFound, Unavailable
 from rememo.keep.keyring import Keyring
 from rememo.keep.versions import Diff
@@ -824,7 +824,7 @@ def walled(memory: Memory, scope: Scope) -> Memory:
 
     The scope may be of any tenant: this is for those who decide who may reach what.
     """
-    return _memory(Memory, replace(memory._view, scope=scope, wall=scope))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - its own module
+    return _memory(Memory, replace(view_of(memory), scope=scope, wall=scope))
 
 
 def _load_all() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rememo.engine.engine import Engine
 from rememo.engine.search import Mode
-from rememo.engine.view import View
+from rememo.engine.view import ViewHolder
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
 from rememo.model.check import check_label, check_limit, check_offset, check_text
 from rememo.model.derived_ids import DerivedId
@@ -26,13 +26,10 @@ MOST_PRIORITY = 10
 _PARTS = 2
 
 
-class Collection:
+class Collection(ViewHolder):
     """The records of one kind within a view; what the collections are made of."""
 
     kind = "note"
-
-    def __init__(self, view: View) -> None:
-        self._view = view
 
     def _filter(
         self, *, known_at: datetime | None = None, data: Mapping[str, Any] | None = None, **parts: Any

@@ -2,17 +2,14 @@
 
 from typing import get_args
 
-from rememo.engine.view import View
+from rememo.engine.view import ViewHolder
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import MAX_LIMIT, check_label, check_limit
 from rememo.model.job import Job, JobState
 
 
-class Jobs:
+class Jobs(ViewHolder):
     """The jobs of one tenant."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
 
     def list(
         self, state: JobState | None = None, *, limit: int | None = None, before: str | None = None

@@ -9,7 +9,7 @@ from rememo.collections.kind_rules import KIND_RULES, add_messages, message_fiel
 from rememo.collections.update_rules import check_plain_change
 from rememo.engine.engine import Engine
 from rememo.engine.search import Mode, Query, search, similar, with_sources
-from rememo.engine.view import View
+from rememo.engine.view import ViewHolder
 from rememo.errors import InvalidFilter, InvalidInput, ModelChanged
 from rememo.model.check import check_label, check_limit, check_many, check_offset, check_text, check_unit
 from rememo.model.filters import Condition, Filter, make_filter
@@ -31,11 +31,8 @@ _ITEM_FIELDS = {
 Duration = float | str | timedelta
 
 
-class Records:
+class Records(ViewHolder):
     """What is remembered within a view, whatever its kind."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
 
     @property
     def bound(self) -> Scope:

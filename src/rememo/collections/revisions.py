@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
-from rememo.engine.view import View
+from rememo.engine.view import ViewHolder
 from rememo.errors import InvalidInput, NotFound
 from rememo.learn.messages import made_by, relearn
 from rememo.learn.revisions import Decision, RevisionWrites, decisions_of
@@ -41,11 +41,8 @@ class Revised:
     """Whether somebody has decided on it."""
 
 
-class Revisions:
+class Revisions(ViewHolder):
     """What later statements made of earlier ones, in one scope."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
 
     def list(
         self, *, id: str | None = None, max_confidence: float = 1.0, decided: bool | None = None, limit: int = 100

@@ -333,6 +333,22 @@ class View:
         return self.engine.first_receipt(self.scope, key)
 
 
+class ViewHolder:
+    """What is bound to a view: a memory, its collections, its working memory."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+
+
+def view_of(holder: ViewHolder) -> View:
+    """Return the view that a memory or a collection is bound to, and with it the engine.
+
+    This is the way in for the packages of this library; it is no part of the public surface.
+    """
+    view: View = vars(holder)["_view"]
+    return view
+
+
 def bound_to(record: Record) -> tuple[str, ...]:
     """Return the labels that whoever wrote a record was bound to by a key."""
     named: object = record.data.get(BOUND)

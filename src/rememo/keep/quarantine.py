@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from rememo.engine.audit import acting_by_default
-from rememo.engine.view import View
+from rememo.engine.view import ViewHolder
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import check_flag, check_function, check_label, check_limit, check_offset, check_text
 from rememo.model.filters import Condition, Filter
@@ -21,11 +21,8 @@ _MOST_PARTS = 100_000
 C = TypeVar("C", bound=Check)
 
 
-class Quarantine:
+class Quarantine(ViewHolder):
     """The records within a view that are held back: stored as they came, but neither recalled nor learned from."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
 
     def list(
         self,

@@ -13,7 +13,7 @@ from rememo.collections.pruning import Pruned, enforce_limits, prune
 from rememo.collections.records import Records
 from rememo.collections.thoughts import Thoughts
 from rememo.collections.working_limits import LIMITED, LIMITS, WorkingLimits, stored_limits
-from rememo.engine.view import View
+from rememo.engine.view import View, ViewHolder, view_of
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import check_function
 from rememo.model.receipt import Receipt
@@ -29,7 +29,7 @@ from rememo.working.todos import Todos
 from rememo.working.tool_call import ToolCall, record_tool_call
 
 
-class Working:
+class Working(ViewHolder):
     """What an agent has at hand within a scope: messages, actions, thoughts, to-dos and free values.
 
     It is no store of its own: everything on it is a record of the memory, durable and searched like the others. A
@@ -42,7 +42,7 @@ class Working:
         """Work in the scope of a memory: `SupportCase(memory.scope(room="case-7"))`."""
         if not isinstance(memory, Records | View | Working):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"Working() takes a memory or a view of one, not {type(memory).__name__}")
-        self._view = memory if isinstance(memory, View) else memory._view  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the same thing seen otherwise
+        super().__init__(memory if isinstance(memory, View) else view_of(memory))
 
     def __init_subclass__(cls) -> None:
         """Make fields of what a subclass annotates."""
