@@ -40,10 +40,10 @@ def load_requirements() -> dict[str, Requirement]:
     tables = tomllib.loads((TESTS / "requirements.toml").read_text(encoding="utf-8"))["requirement"]
     found: dict[str, Requirement] = {}
     for table in tables:
-        one = Requirement(**table)
-        if one.id in found:
-            raise pytest.UsageError(f"tests/requirements.toml has the id {one.id!r} twice")
-        found[one.id] = one
+        requirement = Requirement(**table)
+        if requirement.id in found:
+            raise pytest.UsageError(f"tests/requirements.toml has the id {requirement.id!r} twice")
+        found[requirement.id] = requirement
     return found
 
 
@@ -57,7 +57,7 @@ def marks_in(tree: ast.AST) -> Iterator[str]:
             and isinstance(node.func.value, ast.Attribute)
             and node.func.value.attr == "mark"
         ):
-            yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))
+            yield from (str(arg.value) for arg in node.args if isinstance(arg, ast.Constant))
 
 
 def find_marks() -> dict[str, list[str]]:
@@ -100,7 +100,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     known = load_requirements()
-    planned = sum(one.planned for one in known.values())
+    planned = sum(requirement.planned for requirement in known.values())
     terminalreporter.write_line(f"requirements: {len(known) - planned} delivered, {planned} remain planned")
 
 

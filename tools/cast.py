@@ -45,13 +45,13 @@ def run() -> list[tuple[bool, str]]:
     lines: list[tuple[bool, str]] = []
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for typed in SESSION:
-            said = io.StringIO()
-            with redirect_stdout(said):
+            output = io.StringIO()
+            with redirect_stdout(output):
                 exec(compile(typed + "\n", "session", "single"), names)  # noqa: S102 - our own lines
             names["Memory"] = Memory
             clock.advance(60)
             lines.append((True, f">>> {typed}"))
-            lines += [(False, line) for line in said.getvalue().splitlines()]
+            lines += [(False, line) for line in output.getvalue().splitlines()]
         names["memory"].close()
     return lines
 

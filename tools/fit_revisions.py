@@ -74,17 +74,17 @@ def pair(earlier: str, later: str, gap: timedelta, *, same_room: bool, last: boo
 
 def pairs_of_life(life: dict[str, Any]) -> Iterator[Pair]:
     """Give every pair of messages of one person in a life."""
-    said = [message for message in life["messages"] if message["role"] == "user"]
+    messages = [message for message in life["messages"] if message["role"] == "user"]
     revised: set[tuple[int, int]] = set()
     for question in life["questions"]:
         if question["about"] == "now" and question["outdated"]:
-            old = [place for place, one in enumerate(said) if has(one["text"], question["outdated"])]
-            new = [place for place, one in enumerate(said) if has(one["text"], question["holds"])]
+            old = [place for place, message in enumerate(messages) if has(message["text"], question["outdated"])]
+            new = [place for place, message in enumerate(messages) if has(message["text"], question["holds"])]
             revised |= {(before, after) for before in old for after in new if before < after}
-    for after, later in enumerate(said):
-        own = [place for place in range(after) if said[place]["user"] == later["user"]]
+    for after, later in enumerate(messages):
+        own = [place for place in range(after) if messages[place]["user"] == later["user"]]
         for before in own:
-            earlier = said[before]
+            earlier = messages[before]
             gap = datetime.fromisoformat(later["at"]) - datetime.fromisoformat(earlier["at"])
             found = pair(
                 earlier["text"], later["text"], gap, same_room=earlier["room"] == later["room"], last=before == own[-1],
@@ -96,7 +96,7 @@ def pairs_of_life(life: dict[str, Any]) -> Iterator[Pair]:
 
 def has(text: str, wanted: Sequence[str]) -> bool:
     """Tell whether a text has one of some strings."""
-    return any(one.lower() in text.lower() for one in wanted)
+    return any(phrase.lower() in text.lower() for phrase in wanted)
 
 
 def pairs_of_chats(shape: Dataset, path: str) -> Iterator[Pair]:
@@ -106,16 +106,16 @@ def pairs_of_chats(shape: Dataset, path: str) -> Iterator[Pair]:
         by_speaker: dict[str, list[Any]] = {}
         for message in scope.messages:
             by_speaker.setdefault(message.speaker, []).append(message)
-        for speaker, said in by_speaker.items():
+        for speaker, messages in by_speaker.items():
             if speaker == "assistant":
                 continue
-            terms = [frozenset(TERMS(message.text)) for message in said]
-            for after in range(1, len(said)):
+            terms = [frozenset(TERMS(message.text)) for message in messages]
+            for after in range(1, len(messages)):
                 if chosen.random() > (5 * CHAT_SHARE if shape == "locomo" else CHAT_SHARE):
                     continue
                 near = sorted(range(after), key=lambda before: (-len(terms[after] & terms[before]), -before))[:12]
                 for before in {*near, *range(max(0, after - 3), after)}:
-                    earlier, later = said[before], said[after]
+                    earlier, later = messages[before], messages[after]
                     found = pair(
                         earlier.text, later.text, later.time - earlier.time, same_room=earlier.room == later.room,
                         last=before == after - 1, revised=False,
@@ -127,10 +127,10 @@ def pairs_of_chats(shape: Dataset, path: str) -> Iterator[Pair]:
 def fit(pairs: Sequence[Pair], weights: Matrix) -> Matrix:
     """Return the weights that fit some pairs, by Newton's method with a ridge."""
     found = np.array([-3.0 if name == "always" else 0.3 for name in NAMES])
-    truth = np.array([one.revised for one in pairs], dtype=float)
+    truth = np.array([pair.revised for pair in pairs], dtype=float)
     penalty = RIDGE * np.array([name != "always" for name in NAMES], dtype=float)
     for _ in range(ROUNDS):
-        rows = np.stack([one.rows[np.argmax(one.rows @ found)] for one in pairs])
+        rows = np.stack([pair.rows[np.argmax(pair.rows @ found)] for pair in pairs])
         for _ in range(40):
             likely = 1 / (1 + np.exp(-rows @ found))
             slope = rows.T @ (weights * (likely - truth)) + penalty * found
@@ -144,7 +144,7 @@ def fit(pairs: Sequence[Pair], weights: Matrix) -> Matrix:
 
 def judge(pairs: Sequence[Pair], weights: Matrix) -> Matrix:
     """Return how likely each pair is a revision."""
-    return np.array([1 / (1 + np.exp(-(one.rows @ weights).max())) for one in pairs])
+    return np.array([1 / (1 + np.exp(-(pair.rows @ weights).max())) for pair in pairs])
 
 
 def main() -> None:
@@ -157,30 +157,30 @@ def main() -> None:
     given = parser.parse_args()
     every = [json.loads(line) for line in Path(given.lives).read_text(encoding="utf-8").splitlines()]
     lives = [list(pairs_of_life(life)) for life in every if not life["held_out"]]
-    chats = [one for text in given.chats for one in pairs_of_chats(*text.split(":", 1))]
-    apart = [one for life in every if life["held_out"] for one in pairs_of_life(life)]
+    chats = [pair for text in given.chats for pair in pairs_of_chats(*text.split(":", 1))]
+    apart = [pair for life in every if life["held_out"] for pair in pairs_of_life(life)]
     order = np.random.default_rng(0).permutation(len(lives))
     likely: list[tuple[float, bool]] = []
     for fold in np.array_split(order, FOLDS):
         left = set(fold.tolist())
-        train = [one for place, life in enumerate(lives) if place not in left for one in life]
+        train = [pair for place, life in enumerate(lives) if place not in left for pair in life]
         found = fit([*train, *chats], np.array([1.0] * len(train) + [CHAT_WEIGHT] * len(chats)))
-        test = [one for place, life in enumerate(lives) if place in left for one in life]
-        likely += zip(judge(test, found).tolist(), (one.revised for one in test), strict=True)
-    train = [one for life in lives for one in life]
+        test = [pair for place, life in enumerate(lives) if place in left for pair in life]
+        likely += zip(judge(test, found).tolist(), (pair.revised for pair in test), strict=True)
+    train = [pair for life in lives for pair in life]
     weights = fit([*train, *chats], np.array([1.0] * len(train) + [CHAT_WEIGHT] * len(chats)))
-    others = [(float(value), one.revised) for value, one in zip(judge(apart, weights), apart, strict=True)]
+    others = [(float(value), pair.revised) for value, pair in zip(judge(apart, weights), apart, strict=True)]
     of_chats = judge(chats, weights)
     print("least  set aside: recall precision   judged: recall precision   of chats")
     for least in (0.02, 0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5):
         print(f"{least:5}  {share(likely, least):>28} {share(others, least):>26}   {np.mean(of_chats >= least):.4f}")
     if given.misses:
-        for value, one in sorted(zip(judge(train, weights), train, strict=True), key=lambda found: found[0]):
-            if one.revised and value < 0.25:
-                print(f"{value:.3f}", one.texts[0][:110], "=>", one.texts[1][:140])
-        for value, one in sorted(zip(judge(train, weights), train, strict=True), key=lambda found: -found[0]):
-            if not one.revised and value > 0.1:
-                print(f"WRONG {value:.3f}", one.texts[0][:110], "=>", one.texts[1][:140])
+        for value, pair in sorted(zip(judge(train, weights), train, strict=True), key=lambda found: found[0]):
+            if pair.revised and value < 0.25:
+                print(f"{value:.3f}", pair.texts[0][:110], "=>", pair.texts[1][:140])
+        for value, pair in sorted(zip(judge(train, weights), train, strict=True), key=lambda found: -found[0]):
+            if not pair.revised and value > 0.1:
+                print(f"WRONG {value:.3f}", pair.texts[0][:110], "=>", pair.texts[1][:140])
     if given.write:
         lines = "".join(f'    "{name}": {weight:.2f},\n' for name, weight in zip(NAMES, weights, strict=True))
         text = TARGET.read_text()

@@ -72,12 +72,12 @@ def run(*command: str) -> bool:
 def main() -> None:
     """Do what the first argument says, for every environment."""
     order = sys.argv[1] if len(sys.argv) > 1 else "test"
-    for one in ENVIRONMENTS:
+    for environment in ENVIRONMENTS:
         if order == "pin":
-            pin(one)
+            pin(environment)
         else:
-            install(one)
-    held = [check(one) for one in ENVIRONMENTS] if order == "test" else []
+            install(environment)
+    held = [check(environment) for environment in ENVIRONMENTS] if order == "test" else []
     if not all(held):
         sys.exit("the adapters do not hold beside their frameworks")
 

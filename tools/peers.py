@@ -44,5 +44,5 @@ def install(peer: str) -> None:
 
 
 if __name__ == "__main__":
-    for one in PEERS:
-        install(one)
+    for peer in PEERS:
+        install(peer)

@@ -46,10 +46,17 @@ def audit(python: Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own command
     if not done.stdout.startswith("{"):
         return f"could not be asked: {done.stderr.strip().splitlines()[-1]}"
-    told = json.loads(done.stdout)["dependencies"]
-    weak = [f"{one['name']} {one['version']}: {one['vulns'][0]['id']}" for one in told if one.get("vulns")]
-    asked = sum("skip_reason" not in one for one in told)
-    return "; ".join(weak) or f"no known weak point in {asked} of {len(told)} parts, the others are not known there"
+    dependencies = json.loads(done.stdout)["dependencies"]
+    weak = [
+        f"{dependency['name']} {dependency['version']}: {dependency['vulns'][0]['id']}"
+        for dependency in dependencies
+        if dependency.get("vulns")
+    ]
+    asked = sum("skip_reason" not in dependency for dependency in dependencies)
+    return (
+        "; ".join(weak)
+        or f"no known weak point in {asked} of {len(dependencies)} parts, the others are not known there"
+    )
 
 
 def size(python: Path) -> int:
@@ -71,11 +78,11 @@ def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist"
     wheel, archive = build(folder)
     python = install(wheel, folder / "environment")
-    told = sys.stdout.write
-    told(f"{wheel.name} {wheel.stat().st_size / 1e6:.1f} MB, {archive.name} {archive.stat().st_size / 1e6:.1f} MB\n")
-    told(f"installed with what it needs: {size(python) / 1e6:.0f} MB\n")
-    told(f"bill of materials: {parts(python, folder / 'rememo.cdx.json')} parts in rememo.cdx.json\n")
-    told(f"audit: {audit(python)}\n")
+    write = sys.stdout.write
+    write(f"{wheel.name} {wheel.stat().st_size / 1e6:.1f} MB, {archive.name} {archive.stat().st_size / 1e6:.1f} MB\n")
+    write(f"installed with what it needs: {size(python) / 1e6:.0f} MB\n")
+    write(f"bill of materials: {parts(python, folder / 'rememo.cdx.json')} parts in rememo.cdx.json\n")
+    write(f"audit: {audit(python)}\n")
 
 
 if __name__ == "__main__":

@@ -144,9 +144,9 @@ class Settings:
         if unknown := set(self.kv_holds) - set(SHORT_TERM):
             raise InvalidInput(f"kv_holds cannot have {min(unknown)!r}; it knows {', '.join(SHORT_TERM)}")
         trust_table(self.trust)
-        known = {one.name: one for one in fields(self)}
-        for one in known.values():
-            _fitting(known, one.name, getattr(self, one.name), one.name)
+        known = {field.name: field for field in fields(self)}
+        for setting in known.values():
+            _fitting(known, setting.name, getattr(self, setting.name), setting.name)
         for name, least in (
             ("busy_timeout", 0),
             ("max_file_bytes", 0),
@@ -184,7 +184,7 @@ class Settings:
 
         `file` is `rememo.toml` in the working directory unless given; a given one must exist.
         """
-        known = {one.name: one for one in fields(cls)}
+        known = {field.name: field for field in fields(cls)}
         values: dict[str, Any] = {}
         path = Path("rememo.toml") if file is None else Path(file)
         if file is not None or path.is_file():

@@ -64,7 +64,7 @@ def test_every_command_is_documented():
 
 def test_every_setting_is_documented():
     text = "".join(page.read_text() for page in PAGES)
-    assert not [one.name for one in fields(Settings) if f"`{one.name}`" not in text]
+    assert not [field.name for field in fields(Settings) if f"`{field.name}`" not in text]
 
 
 def test_every_dependency_is_named_with_its_reason():
@@ -76,5 +76,5 @@ def test_every_dependency_is_named_with_its_reason():
     for extra in re.findall(r"[\w-]+", together.partition("[")[2]):
         assert f"`{extra}`" in named
         wanted += extras[extra]
-    packages = {re.split(r"[^\w.-]", one)[0].lower().replace(".", "-") for one in wanted}
-    assert sorted(one for one in packages if f"`{one}`" not in named) == []
+    packages = {re.split(r"[^\w.-]", dependency)[0].lower().replace(".", "-") for dependency in wanted}
+    assert sorted(package for package in packages if f"`{package}`" not in named) == []

@@ -43,7 +43,9 @@ def test_the_shape_of_data_for_the_bench_is_one_that_it_reads(tmp_path: Path):
     data, lives = shown
     (tmp_path / "data.jsonl").write_text(data)
     (scope,) = load("jsonl", tmp_path / "data.jsonl")
-    assert [scope.messages[place].text for one in scope.questions for place in one.evidence] == ["I moved to Lisbon."]
+    assert [scope.messages[place].text for question in scope.questions for place in question.evidence] == [
+        "I moved to Lisbon."
+    ]
     (tmp_path / "lives.jsonl").write_text(lives)
     (life,) = load_lives(tmp_path / "lives.jsonl")
     assert [(asked.text, asked.holds) for asked in life.questions] == [("Where do I live?", ("Porto",))]

@@ -96,7 +96,7 @@ def _dump_tables(url: str) -> bytes:
             cursor = connection.execute(f"SELECT * FROM {table}")
             names = [column.name for column in cursor.description or ()]
             held[table] = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    return json.dumps(held, default=lambda one: {"bytes": b64encode(bytes(one)).decode()}).encode()
+    return json.dumps(held, default=lambda content: {"bytes": b64encode(bytes(content)).decode()}).encode()
 
 
 def _make(kind: str, target: Path) -> None:

@@ -84,7 +84,7 @@ def spoiled(path: Path, *, every: int = 1) -> Iterator[Spoiled]:
         if place == 0:
             whole.pop("settings")  # told for people, and read by nobody
         for field in _paths(whole):
-            alike = json.dumps([_kind(line), [None if isinstance(one, int) else one for one in field]])
+            alike = json.dumps([_kind(line), [None if isinstance(item, int) else item for item in field]])
             if alike in seen:
                 continue
             seen.add(alike)

@@ -38,15 +38,15 @@ def test_a_bound_writer_leaves_other_rooms_as_they_are(memory: Memory, clock: Ma
     home = memory.scope(user="ana", room="home")
     home.messages.add("user", "I live in Lisbon. My sister is called Bea.").wait()
     clock.advance(60)
-    before = [[one.to_dict() for one in home.history(record.id)] for record in home.list(limit=100)]
+    before = [[version.to_dict() for version in home.history(record.id)] for record in home.list(limit=100)]
     support = walled(memory, memory.scope(room="support").bound).scope(user="ana")
     said = support.messages.add("user", "I moved to Porto. My sister is called Bea.").wait()
-    assert [[one.to_dict() for one in home.history(record.id)] for record in home.list(limit=100)] == before
+    assert [[version.to_dict() for version in home.history(record.id)] for record in home.list(limit=100)] == before
     assert {fact.object for fact in support.facts.list(predicate="lives_in")} == {"Porto"}
-    assert [one.count for one in support.relationships.list()] == [1]
+    assert [relationship.count for relationship in support.relationships.list()] == [1]
     assert support.facts.conflicts() == []
     [conflict] = memory.facts.conflicts()
     assert [fact.object for fact in conflict.facts] == ["Lisbon", "Porto"]
     support.delete(said.id).wait()
     assert memory.facts.conflicts() == []
-    assert [[one.to_dict() for one in home.history(record.id)] for record in home.list(limit=100)] == before
+    assert [[version.to_dict() for version in home.history(record.id)] for record in home.list(limit=100)] == before

@@ -61,7 +61,7 @@ def test_every_key_contains_the_tenant_and_nothing_ties_tenants_together(databas
 
 def test_one_table_is_spread_first_and_the_others_beside_it():
     tables = [Table("kv", True), Table("models", False), Table("migrations", False), Table("tenants", True)]
-    assert [one.as_string() for one in spread("mine", tables)] == [
+    assert [statement.as_string() for statement in spread("mine", tables)] == [
         "SELECT create_reference_table('mine.models')",
         "SELECT create_distributed_table('mine.tenants', 'tenant', colocate_with => 'none')",
         "SELECT create_distributed_table('mine.kv', 'tenant', colocate_with => 'mine.tenants')",

@@ -157,17 +157,17 @@ def test_without_the_key_no_guess_is_confirmed(raw: Raw):
         fill(memory)
         # With the key they are what they are: the attack looks for the right things.
         derive = memory._engine.ids.derive  # pyright: ignore[reportPrivateUsage] - what the key is needed for
-        held = {one.id for one in memory.list(limit=200)}
+        held = {record.id for record in memory.list(limit=200)}
         assert derive("default", fact_name(HOME, "ana", "lives_in", "lisbon", 0)) in held
-        revised = [one.data["record"] for one in memory.list(kind="revision")]
+        revised = [revision.data["record"] for revision in memory.list(kind="revision")]
         assert revised
     assert raw.confirmed(guesses()) == []
     # Ids of records stand there as they are; which of them were revised does not.
     assert raw.confirmed({id: _forms(revision_name(id)) for id in revised}) == []
     with raw.open() as memory:
-        before = {one.id for one in memory.list(limit=200)}
+        before = {record.id for record in memory.list(limit=200)}
         memory.rotate_keys(reencrypt=True).wait()
-        assert {one.id for one in memory.list(limit=200)} == before, "ids outlive the keys of contents"
+        assert {record.id for record in memory.list(limit=200)} == before, "ids outlive the keys of contents"
         ana = memory.scope(user="ana", room="chat-7")
         assert ana.typed("mood", {"level": 1}).get() == {"level": 7}
         assert ana.documents.add(text=MANUAL).outcome == "ignored"
@@ -233,9 +233,11 @@ def need_everything(memory: Memory) -> None:
     first, second = ana.messages.get(("chat-7", 41)), ana.messages.get(("chat-7", 42))
     assert (first.content, second.reply_to) == (SAID, first.id)
     assert [source.id for source in facts["peanuts"].sources] == [first.id]
-    assert [(one.entity, one.target) for one in ana.relationships.list(type="married_to")] == [("ana", "Kim")]
-    lisbon = [one for one in ana.facts.list(current_only=False) if one.object == "Lisbon"]
-    assert [one.version for one in memory.history(lisbon[0].id)] == [1, 2]
+    assert [
+        (relationship.entity, relationship.target) for relationship in ana.relationships.list(type="married_to")
+    ] == [("ana", "Kim")]
+    lisbon = [fact for fact in ana.facts.list(current_only=False) if fact.object == "Lisbon"]
+    assert [version.version for version in memory.history(lisbon[0].id)] == [1, 2]
     (document,) = ana.documents.list()
     assert ana.documents.text(document.id) == MANUAL
     assert [passage.document.id for passage in ana.documents.search("how do I boil water?")] == [document.id]
@@ -253,7 +255,7 @@ def need_everything(memory: Memory) -> None:
     # What this release adds to the limits may be written with it; no record comes or goes.
     assert set(ana.sessions.load("monday").outcomes.values()) <= {"updated"}
     assert memory.count() == count
-    ids = {one.id for one in memory.list(limit=200) if not one.id.startswith("0")}
+    ids = {record.id for record in memory.list(limit=200) if not record.id.startswith("0")}
     assert {id for id in ids if not is_derived(id)} == {BY_HAND}
     ana.messages.add("user", "I live in Braga now.").wait()
     assert {fact.object for fact in ana.facts.list(predicate="lives_in")} == {"Braga"}
@@ -338,7 +340,7 @@ def test_several_processes_rename_at_once(raw: Raw, monkeypatch: pytest.MonkeyPa
         seen = [json.loads(process.communicate(timeout=120)[0]) for process in processes]
         assert seen[0] == seen[1] == seen[2]
         with raw.open() as memory:
-            assert sorted(one.id for one in memory.list(limit=200)) == seen[0]
+            assert sorted(record.id for record in memory.list(limit=200)) == seen[0]
             need_everything(memory)
 
 
@@ -417,7 +419,7 @@ def test_a_plain_export_tells_nothing_of_what_is_stored_later(tmp_path: Path):
     with raw.open() as memory:
         fill(memory)
         memory.export(target, plain=True)
-        held = {one.id for one in memory.list(limit=200) if is_derived(one.id)}
+        held = {record.id for record in memory.list(limit=200) if is_derived(record.id)}
     text = target.read_text()
     assert not [id for id in held if id in text]
     assert "id_key" not in text.partition("\n")[0]

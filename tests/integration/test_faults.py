@@ -189,7 +189,7 @@ def test_a_backup_that_cannot_be_written_is_named_and_leaves_nothing(filled: Pat
         with pytest.raises(RememoError, match="nowhere"):
             memory.export(tmp_path / "nowhere" / "copy.jsonl")
         memory.add("goes on")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["memory.db"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["memory.db"]
 
 
 # ---- files that are not ours
@@ -219,7 +219,7 @@ def test_a_file_of_another_program_is_refused_untouched(path: Path, make: Callab
     with pytest.raises(IncompatibleStore, match=str(path)):
         Memory(path, embedder=None)
     assert path.read_bytes() == before
-    assert [one.name for one in path.parent.iterdir()] == ["memory.db"]
+    assert [path.name for path in path.parent.iterdir()] == ["memory.db"]
 
 
 def test_an_empty_file_is_a_new_one(path: Path):

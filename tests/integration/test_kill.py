@@ -86,7 +86,7 @@ class Ledger:
         overtaken: list[str] = []
         for id, text in self.texts.items():
             versions = memory.history(id)
-            assert text in [one.text for one in versions]
+            assert text in [version.text for version in versions]
             if versions[-1].superseded_at is not None or versions[-1].text != text:
                 overtaken.append(id)
         assert len(overtaken) <= 1
@@ -116,7 +116,7 @@ def test_what_was_acknowledged_survives_a_kill_at_any_moment(tmp_path: Path, sta
             ledger.check(memory)
             assert memory.verify().faults == ()
             # Whatever of this process is there can be found by its words too.
-            for record in [one for one in memory.list(limit=1000) if one.id.startswith(f"{seed}-")][:20]:
+            for record in [record for record in memory.list(limit=1000) if record.id.startswith(f"{seed}-")][:20]:
                 hits = memory.search(record.text, limit=50, mode="words")
                 assert record.id in {hit.record.id for hit in hits}
         ledger.check_jobs(path)

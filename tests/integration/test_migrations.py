@@ -206,7 +206,7 @@ def test_many_threads_take_a_step_once(database: str, monkeypatch: pytest.Monkey
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert sorted(len(one) for one in taken) == [0, 0, 0, 1]
+    assert sorted(len(backups) for backups in taken) == [0, 0, 0, 1]
 
 
 def test_a_table_in_use_is_waited_for_without_holding_up_others(database: str, monkeypatch: pytest.MonkeyPatch):

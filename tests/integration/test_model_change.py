@@ -55,12 +55,12 @@ def test_processes_follow_a_change_of_the_model_without_an_error(address: str, s
     for user in users:
         tell(user)
     told = [hear(user) for user in users]
-    for one, who in zip(told, ("ana", "bob"), strict=True):
-        assert one["errors"] == []
-        assert one["dead"] == 0
-        assert "words_only" not in one["reasons"]
-        assert "meaning" in one["reasons"]
-        assert one["nearest"] == f"der entry7 und the word of {who}"
+    for report, who in zip(told, ("ana", "bob"), strict=True):
+        assert report["errors"] == []
+        assert report["dead"] == 0
+        assert "words_only" not in report["reasons"]
+        assert "meaning" in report["reasons"]
+        assert report["nearest"] == f"der entry7 und the word of {who}"
     for user in users:
         tell(user)
         assert user.wait() == 0

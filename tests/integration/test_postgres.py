@@ -120,11 +120,11 @@ def test_a_store_of_a_newer_rememo_is_refused(database: str):
 
 def test_several_memories_live_in_one_database(database: str):
     with (
-        Memory(database, embedder=None, settings=FAST) as one,
-        Memory(f"{database}&schema=second", embedder=None, settings=FAST) as two,
+        Memory(database, embedder=None, settings=FAST) as memory,
+        Memory(f"{database}&schema=second", embedder=None, settings=FAST) as other,
     ):
-        one.add("in the first")
-        assert two.count() == 0
+        memory.add("in the first")
+        assert other.count() == 0
     run(database, "DROP SCHEMA second CASCADE")
 
 

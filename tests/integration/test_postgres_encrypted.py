@@ -55,7 +55,7 @@ def fill(url: str) -> None:
 def answers(memory: Memory) -> list[object]:
     return [
         *([hit.id for hit in memory.search(question)] for question in questions(10)),
-        [(one.id, one.text, one.data, one.metadata, one.source) for one in memory.list(limit=500)],
+        [(record.id, record.text, record.data, record.metadata, record.source) for record in memory.list(limit=500)],
         [memory.kv.get(key) for key in memory.kv.keys("*1*")],
         memory.count(metadata={"mood": "glad"}),
         [hit.id for hit in memory.search("telescope", metadata={"mood": "cross"})],
@@ -74,7 +74,7 @@ def test_long_texts_are_compressed_and_nobody_notices(url: str):
         record = memory.get("a")
         assert (record.text, record.data, record.metadata) == (LONG, {"story": LONG}, {"tale": LONG, "n": 1})
         assert memory.search("story", mode="words", metadata={"n": 1})[0].text == LONG
-        assert [one.id for one in memory.list(metadata={"tale": {"$contains": "and then some"}})] == ["a"]
+        assert [record.id for record in memory.list(metadata={"tale": {"$contains": "and then some"}})] == ["a"]
         memory.update("a", pinned=True)
         assert memory.history("a")[0].text == LONG
         assert memory.verify().ok
@@ -117,10 +117,10 @@ def test_nothing_said_can_be_read_in_any_column(url: str):
         assert [hit.id for hit in memory.search("which number opens the safe?", limit=1)] == ["m3"]
         stored = next(memory._engine.store.dump(memory.bound))  # pyright: ignore[reportPrivateUsage] - what a store gives
         assert stored.vector is not None
-        said = [one["text"][:60] for one in messages(60)]
+        said = [message["text"][:60] for message in messages(60)]
         content = everything(url)
         assert stored.vector.tobytes().hex() not in content
-        assert [one for one in (*secrets, *said) if one in content or one.encode().hex() in content] == []
+        assert [text for text in (*secrets, *said) if text in content or text.encode().hex() in content] == []
         assert memory.verify().ok
 
 
@@ -300,16 +300,16 @@ def test_a_tenant_whose_key_was_dropped_is_unreadable_at_once_and_for_ever(url: 
         assert elsewhere.kv.get("key 1") == "value 1"
         assert memory.drop_key(tenant="default")
         assert not memory.drop_key(tenant="default")
-        for one in (memory, elsewhere, memory.scope(room="garden")):
+        for view in (memory, elsewhere, memory.scope(room="garden")):
             for use in (
-                lambda one=one: one.search("telescope"),
-                lambda one=one: one.list(),
-                lambda one=one: one.get("m1"),
-                lambda one=one: one.count(),
-                lambda one=one: one.kv.get("key 1"),
-                lambda one=one: one.kv.set("key 1", "more"),
-                lambda one=one: one.add("more"),
-                lambda one=one: one.history("m1"),
+                lambda view=view: view.search("telescope"),
+                lambda view=view: view.list(),
+                lambda view=view: view.get("m1"),
+                lambda view=view: view.count(),
+                lambda view=view: view.kv.get("key 1"),
+                lambda view=view: view.kv.set("key 1", "more"),
+                lambda view=view: view.add("more"),
+                lambda view=view: view.history("m1"),
             ):
                 with pytest.raises(KeyMismatch, match="dropped"):
                     use()
@@ -328,7 +328,7 @@ def test_a_tenant_that_others_have_sealed_since_takes_nothing_readable(url: str)
         sealed.add("tiger")
         with pytest.raises(KeyMismatch, match="another process has encrypted it since"):
             plain.add("elephant")
-        assert [one.text for one in sealed.list()] == ["tiger"]
+        assert [record.text for record in sealed.list()] == ["tiger"]
     assert "elephant" not in everything(url)
 
 

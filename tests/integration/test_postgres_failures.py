@@ -180,16 +180,16 @@ def test_a_commit_that_was_cut_off_is_looked_for(url: str):
                 return done
 
             patch.setattr(Session, "execute", cut_after)
-            one = memory.add("alone")
+            receipt = memory.add("alone")
             many = memory.add_many(["one of two", "two of two"])
         assert [record.text for record in memory.list()] == ["first", "alone", "one of two", "two of two"]
-        assert memory.get(one.id).recorded_at == one.recorded_at
+        assert memory.get(receipt.id).recorded_at == receipt.recorded_at
         assert [memory.get(id).version for id in many.ids] == [1, 1]
         with pytest.MonkeyPatch.context() as patch:
             cuts = iter([True])
             patch.setattr(Session, "execute", cut_after)
             with pytest.raises(StorageError, match=r"may have been done or not.*give such writes a key"):
-                memory.delete(one.id)
+                memory.delete(receipt.id)
 
 
 # ---- writers in each other's way

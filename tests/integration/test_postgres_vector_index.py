@@ -38,7 +38,7 @@ class Clustered:
 
     def embed(self, texts: Sequence[str]) -> list[NDArray[np.float32] | None]:
         last = [text.split()[-1] for text in texts]
-        return [self.vectors[int(one) if one.isdecimal() else crc32(one.encode()) % 10_000] for one in last]
+        return [self.vectors[int(word) if word.isdecimal() else crc32(word.encode()) % 10_000] for word in last]
 
 
 @pytest.fixture
@@ -84,15 +84,19 @@ def test_an_index_finds_what_comparing_all_finds(database: str, embedder: Cluste
             assert len(other.build_index()) == 1
             assert len(other.build_index()) == 1  # again is harmless
             many, exact = large.scope(user="many"), whole.scope(user="many")
-            found = [len({*numbers(many, one)} & {*numbers(exact, one)}) for one in asked]
+            found = [len({*numbers(many, vector)} & {*numbers(exact, vector)}) for vector in asked]
             assert sum(found) >= 0.97 * 10 * len(asked)
             # The vectors are not held here, those of small scopes are.
             assert not other._scopes.get(many.bound, large._engine.now()).columns.dimension
             assert numbers(large.scope(user="few"), asked[0]) == numbers(whole.scope(user="few"), asked[0])
             assert other._scopes.get(large.scope(user="few").bound, large._engine.now()).columns.dimension
             for filter in ({"kind": "message"}, {"metadata": {"n": {"$in": list(range(100, 130))}}}):
-                both = [({*numbers(many, one, **filter)}, {*numbers(exact, one, **filter)}) for one in asked[:20]]
-                assert sum(len(one & other) for one, other in both) >= 0.97 * sum(len(other) for _, other in both)
+                both = [
+                    ({*numbers(many, vector, **filter)}, {*numbers(exact, vector, **filter)}) for vector in asked[:20]
+                ]
+                assert sum(len(approximate & other) for approximate, other in both) >= 0.97 * sum(
+                    len(other) for _, other in both
+                )
             # What is written is found, what is deleted is not.
             (best,) = many.similar(asked[0].tolist(), limit=1)
             many.delete(best.record.id)

@@ -35,8 +35,8 @@ def test_eight_processes_add_to_one_file(path: Path, start: Start):
     told = [hear(writer) for writer in writers]
     assert [writer.wait() for writer in writers] == [0] * 8
 
-    waits = sorted(wait for one in told for wait in one["waits"])
-    totals = sorted(one["total"] for one in told)
+    waits = sorted(wait for report in told for wait in report["waits"])
+    totals = sorted(report["total"] for report in told)
     _log.info(
         "waits: p99 %.1f ms, longest %.1f ms; slowest writer to fastest %.2f",
         1000 * waits[int(len(waits) * 0.99)],
@@ -46,14 +46,14 @@ def test_eight_processes_add_to_one_file(path: Path, start: Start):
 
     with Memory(path) as memory:
         assert memory.count() == 4_000
-        for number, one in enumerate(told):
+        for number, report in enumerate(told):
             room = memory.scope(room=f"writer{number}")
-            assert len(set(one["ids"])) == 500
-            assert {hit.record.id for hit in room.search("Lisbon", limit=1000, mode="words")} == set(one["ids"])
-            for place, id in enumerate(one["ids"]):
+            assert len(set(report["ids"])) == 500
+            assert {hit.record.id for hit in room.search("Lisbon", limit=1000, mode="words")} == set(report["ids"])
+            for place, id in enumerate(report["ids"]):
                 assert room.get(id).metadata == {"number": place}
             [hit] = room.search("entry271", limit=1, mode="words")
-            assert hit.record.id == one["ids"][271]
+            assert hit.record.id == report["ids"][271]
         assert memory.verify().faults == ()
 
     # Waiting is fair: nobody is done long before the others, and no single write starved.
@@ -77,10 +77,10 @@ def test_processes_that_wait_for_what_they_wrote_do_not_hold_each_other_up(tmp_p
     [alone] = run("ana")
     together = run("ana", "bob")
     _log.info("alone %s, together %s", alone, together)
-    for one in together:
+    for writer in together:
         # Each is as fast as it was by itself, but for what the other takes of the machine.
-        assert one["total"] < 6 * alone["total"] + 1
-        assert one["spent"] < one["total"] / 2 + 0.5, "who waits leaves the processor to others"
+        assert writer["total"] < 6 * alone["total"] + 1
+        assert writer["spent"] < writer["total"] / 2 + 0.5, "who waits leaves the processor to others"
 
 
 @pytest.mark.requirement("process.safe")
@@ -120,7 +120,7 @@ def test_readers_are_not_blocked_by_a_writer_and_a_writer_that_waits_too_long_sa
 def test_a_shared_counter_counts_every_process(path: Path, start: Start):
     counters = [start("count_up", path, 200) for _ in range(8)]
     go(*counters)
-    assert [hear(one) for one in counters] == ["done"] * 8
+    assert [hear(counter) for counter in counters] == ["done"] * 8
     with Memory(path, embedder=None) as memory:
         assert memory.kv.get("counter") == 1_600
         assert memory.kv.version("counter") == 1_600
@@ -136,9 +136,9 @@ def test_expected_versions_lose_no_change(path: Path, start: Start):
     with Memory(path, embedder=None) as memory:
         record = memory.get("list")
         assert sorted(record.data["marks"]) == sorted(
-            f"writer{one}-{number}" for one in range(4) for number in range(40)
+            f"writer{writer}-{number}" for writer in range(4) for number in range(40)
         )
-        assert [one.version for one in memory.history("list")] == list(range(1, 162))
+        assert [version.version for version in memory.history("list")] == list(range(1, 162))
         assert memory.verify().faults == ()
 
 
@@ -213,7 +213,7 @@ def test_sixteen_threads_add_and_read_at_once(path: Path):
             return ids
 
         with ThreadPoolExecutor(16) as pool:
-            ids = [id for one in pool.map(work, range(16)) for id in one]
+            ids = [id for written in pool.map(work, range(16)) for id in written]
         assert len(set(ids)) == 640
         assert {record.id for record in memory.list(limit=1000)} == set(ids)
         assert memory.verify().faults == ()
@@ -304,12 +304,12 @@ def test_use_after_close_raises_closed_and_closing_twice_is_harmless(path: Path,
 
 
 def test_two_memories_of_one_process_share_a_file(path: Path):
-    with Memory(path, embedder=None) as one, Memory(path, embedder=None) as other:
-        id = one.add("seen by both").id
+    with Memory(path, embedder=None) as first, Memory(path, embedder=None) as other:
+        id = first.add("seen by both").id
         assert other.get(id).text == "seen by both"
         other.update(id, text="changed by the other")
-        assert one.get(id).text == "changed by the other"
-        one.close()
+        assert first.get(id).text == "changed by the other"
+        first.close()
         other.delete(id)
         with pytest.raises(NotFound):
             other.get(id)

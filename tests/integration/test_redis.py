@@ -49,8 +49,8 @@ def health(memory: Memory) -> Health:
 
 @pytest.fixture
 def server() -> Iterator[RedisServer]:
-    with RedisServer() as one:
-        yield one
+    with RedisServer() as server:
+        yield server
 
 
 # ---- opening
@@ -258,15 +258,15 @@ def test_a_shared_counter_counts_every_process(places: RedisPrefixes, tmp_path: 
     url = places.lend()
     # A file of its own for each: what they share is on the server.
     counters = [start("count_up", tmp_path / f"{number}.db", 200, url) for number in range(2)]
-    for one in counters:
-        assert one.stdout is not None
-        assert json.loads(one.stdout.readline()) == "ready"
-    for one in counters:
-        assert one.stdin is not None
-        one.stdin.write("go\n")
-    for one in counters:
-        assert one.stdout is not None
-        assert json.loads(one.stdout.readline()) == "done"
+    for counter in counters:
+        assert counter.stdout is not None
+        assert json.loads(counter.stdout.readline()) == "ready"
+    for counter in counters:
+        assert counter.stdin is not None
+        counter.stdin.write("go\n")
+    for counter in counters:
+        assert counter.stdout is not None
+        assert json.loads(counter.stdout.readline()) == "done"
     with open_memory(url) as memory:
         assert memory.kv.get("counter") == memory.kv.version("counter") == 400
 
@@ -274,9 +274,9 @@ def test_a_shared_counter_counts_every_process(places: RedisPrefixes, tmp_path: 
 @pytest.mark.requirement("store.redis")
 def test_on_a_cluster_a_tenant_is_on_one_node():
     buses = free_port(), free_port()
-    with RedisServer(*in_cluster(buses[0])) as one, RedisServer(*in_cluster(buses[1])) as two:
-        join(one, two, buses[1])
-        with open_memory(one.url()) as memory:
+    with RedisServer(*in_cluster(buses[0])) as first, RedisServer(*in_cluster(buses[1])) as second:
+        join(first, second, buses[1])
+        with open_memory(first.url()) as memory:
             for tenant in ("a", "b", "c", "d{e}"):
                 view = memory.scope(tenant=tenant)
                 for key in ("x", "y", "z"):
@@ -286,7 +286,7 @@ def test_on_a_cluster_a_tenant_is_on_one_node():
                 assert view.stats().keys == 3
                 assert view.kv.invalidate("[xy]") == 2
                 assert view.kv.get("z") == tenant
-        for node in (one, two):
+        for node in (first, second):
             with connect(node.port) as client:
                 assert client.dbsize() > 0
 
@@ -296,13 +296,13 @@ def in_cluster(bus: int) -> tuple[str, ...]:
     return "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", str(bus)
 
 
-def join(one: RedisServer, two: RedisServer, bus: int) -> None:
+def join(first_server: RedisServer, second_server: RedisServer, bus: int) -> None:
     """Make a cluster of two, each with half of the slots, and wait until both know it."""
-    with connect(one.port) as first, connect(two.port) as second:
+    with connect(first_server.port) as first, connect(second_server.port) as second:
         first.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 8191)
         second.execute_command("CLUSTER", "ADDSLOTSRANGE", 8192, 16383)
         second.execute_command("CLUSTER", "SET-CONFIG-EPOCH", 2)
-        first.execute_command("CLUSTER", "MEET", "127.0.0.1", two.port, bus)
+        first.execute_command("CLUSTER", "MEET", "127.0.0.1", second_server.port, bus)
         wait_until(lambda: ready(first) and ready(second))
 
 
@@ -344,14 +344,14 @@ def test_a_lost_server_takes_nothing_that_must_not_be_lost(
                 lost()
         # What must not be lost goes on.
         room.messages.add("user", "I live in Lisbon.")
-        assert [one.content for one in room.messages.history()] == ["I live in Lisbon."]
+        assert [message.content for message in room.messages.history()] == ["I live in Lisbon."]
         assert (profile := memory.profiles.update("ana", size="M")) == memory.profiles.get("ana")
         assert profile.fields == {"colour": "green", "size": "M"}
         limits = room.messages.limits()
         assert limits is not None
         assert limits.max_messages == 50
         memory.sessions.save("evening")
-        assert [one.name for one in memory.sessions.list()] == ["evening"]
+        assert [session.name for session in memory.sessions.list()] == ["evening"]
         assert memory.stats().records == 1
         assert memory.maintain().reclaimed == 0
         # A cache reads where it is a copy of; an old copy must not come back, so writing says that it may.
@@ -360,7 +360,7 @@ def test_a_lost_server_takes_nothing_that_must_not_be_lost(
             configs.set("helper", "large")
         state = room.compose("where does she live?")
         assert "Lisbon" in state.text
-        assert [one.name for one in state.failures] == ["flows"]
+        assert [failure.name for failure in state.failures] == ["flows"]
 
         assert not health(memory).ok
         assert health(memory).failures >= 6

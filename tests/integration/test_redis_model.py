@@ -93,7 +93,7 @@ class Machine(RuleBasedStateMachine):
     def invalidate(self, tenant: str, space: str, pattern: str) -> None:
         doomed = [key for key in self.entries(tenant, space) if fnmatchcase(key, pattern)]
         assert self.kv.invalidate(tenant, space, pattern, self.clock()) == len(doomed)
-        for place in [one for one in self.held if one[:2] == (tenant, space) and fnmatchcase(one[2], pattern)]:
+        for place in [place for place in self.held if place[:2] == (tenant, space) and fnmatchcase(place[2], pattern)]:
             del self.held[place]
 
     @rule(seconds=st.floats(0.1, 30))
@@ -119,16 +119,16 @@ class Machine(RuleBasedStateMachine):
 
     @rule(tenant=TENANTS, key=KEYS)
     def erase(self, tenant: str, key: str) -> None:
-        self.kv.erase(tenant, lambda _, one: one == key)
-        for place in [one for one in self.held if one[0] == tenant and one[2] == key]:
+        self.kv.erase(tenant, lambda _, name: name == key)
+        for place in [place for place in self.held if place[0] == tenant and place[2] == key]:
             del self.held[place]
 
     @rule(places=st.lists(PLACES, max_size=4))
     def versions(self, places: list[Place]) -> None:
         for tenant in ("default", "{other}"):
-            mine = [one for one in places if one[0] == tenant]
-            found = self.kv.versions(tenant, [one[1:] for one in mine], self.clock())
-            assert found == tuple(told.version if (told := self.alive(one)) else 0 for one in mine)
+            mine = [place for place in places if place[0] == tenant]
+            found = self.kv.versions(tenant, [place[1:] for place in mine], self.clock())
+            assert found == tuple(told.version if (told := self.alive(place)) else 0 for place in mine)
 
     @invariant()
     def all_of_it_is_the_same(self) -> None:
@@ -138,7 +138,9 @@ class Machine(RuleBasedStateMachine):
                 for place in self.held
                 if place[0] == tenant and (told := self.alive(place))
             }
-            found = {(space, one.key, one.value, one.version) for space, one in self.kv.dump(tenant, self.clock())}
+            found = {
+                (space, entry.key, entry.value, entry.version) for space, entry in self.kv.dump(tenant, self.clock())
+            }
             assert found == expected
             assert self.kv.count(tenant, self.clock()) == len(expected)
             for space in {place[1] for place in self.held if place[0] == tenant}:

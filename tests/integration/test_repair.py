@@ -44,7 +44,7 @@ class Eight:
         if any("later" in text for text in texts):
             raise ConnectionError("the model is not there")
         dice = [np.random.default_rng(zlib.crc32(text.encode())).normal(size=8) for text in texts]
-        return [(one / np.linalg.norm(one)).astype(np.float32) for one in dice]
+        return [(vector / np.linalg.norm(vector)).astype(np.float32) for vector in dice]
 
 
 def run(source: Path, target: Path) -> RepairReport:
@@ -60,7 +60,7 @@ def versions_of(path: Path) -> Versions:
         memory.export(path.with_suffix(".lines"))
     lines = [json.loads(line) for line in path.with_suffix(".lines").read_text(encoding="utf-8").splitlines()]
     path.with_suffix(".lines").unlink()
-    return {(one["record"]["id"], one["record"]["version"]): one for one in lines if "record" in one}
+    return {(line["record"]["id"], line["record"]["version"]): line for line in lines if "record" in line}
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +104,8 @@ def test_a_whole_file_comes_over_whole(whole: Path, original: Versions, tmp_path
     before = whole.read_bytes()
     report = run(whole, tmp_path / "new.db")
     assert whole.read_bytes() == before
-    assert sorted(one.name for one in whole.parent.iterdir()) == ["memory.db"]
-    assert [one.name for one in tmp_path.iterdir()] == ["new.db"]
+    assert sorted(path.name for path in whole.parent.iterdir()) == ["memory.db"]
+    assert [path.name for path in tmp_path.iterdir()] == ["new.db"]
     assert (report.damaged_pages, report.damaged_rows, report.lost_versions, report.lost) == (0, 0, 0, ())
     assert versions_of(tmp_path / "new.db") == original
     with (
@@ -113,8 +113,8 @@ def test_a_whole_file_comes_over_whole(whole: Path, original: Versions, tmp_path
         Memory(whole, embedder=Eight(), settings=STILL) as old,
     ):
         assert memory.verify().faults == ()
-        assert [(one.id, one.state) for one in memory.jobs.list()] == [(one.id, one.state) for one in old.jobs.list()]
-        assert sum(one.task == "embed" for one in memory.jobs.list()) == 20
+        assert [(job.id, job.state) for job in memory.jobs.list()] == [(job.id, job.state) for job in old.jobs.list()]
+        assert sum(job.task == "embed" for job in memory.jobs.list()) == 20
         assert memory.stats().vectors == old.stats().vectors
         assert memory.snapshots() == old.snapshots()
         assert memory.kv.keys() == old.kv.keys()
@@ -245,8 +245,8 @@ def test_what_stands_only_in_the_log_is_saved_too(tmp_path: Path, start: Start):
     run(path, tmp_path / "new.db")
     assert (path.read_bytes(), Path(f"{path}-wal").read_bytes()) == (damaged, log)
     with Memory(tmp_path / "new.db", embedder=None, settings=STILL) as memory:
-        ids = [one["id"] for one in said if one["did"] == "add"] + [
-            id for one in said if one["did"] == "add_many" for id in one["ids"]
+        ids = [report["id"] for report in said if report["did"] == "add"] + [
+            id for report in said if report["did"] == "add_many" for id in report["ids"]
         ]
         assert all(memory.history(id) for id in ids)
         assert memory.verify().faults == ()
@@ -279,7 +279,7 @@ def test_what_cannot_be_repaired_says_so_and_leaves_nothing(whole: Path, tmp_pat
     connection.execute("CREATE TABLE records (a, b)")
     connection.pragma("application_id", 77)
     connection.close()
-    before = {one.name for one in tmp_path.iterdir()}
+    before = {path.name for path in tmp_path.iterdir()}
     for name, error in (
         ("noise.db", Corrupt),
         ("text.db", Corrupt),
@@ -291,7 +291,7 @@ def test_what_cannot_be_repaired_says_so_and_leaves_nothing(whole: Path, tmp_pat
             run(tmp_path / name, tmp_path / "new.db")
     with pytest.raises(AlreadyExists, match=r"text\.db"):
         run(whole, tmp_path / "text.db")
-    assert {one.name for one in tmp_path.iterdir()} == before
+    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.requirement("trouble.corruption", "encrypt.content")

@@ -131,12 +131,12 @@ def test_a_worker_killed_in_the_middle_repeats_nothing(memory: Memory, start: St
     killed.send_signal(signal.SIGKILL)
     killed.wait(LONGEST)
     assert memory.count(kind="fact") == (3 if moment == "after" else 0)
-    versions = [one.version for one in memory.list(kind=["fact", "relationship"])]
+    versions = [record.version for record in memory.list(kind=["fact", "relationship"])]
     assert worker_of(memory).run_until_idle() == 2
     assert memory.count(kind="fact") == 3
     assert memory.count(kind="relationship") == 2
     if moment == "after":
-        assert [one.version for one in memory.list(kind=["fact", "relationship"])] == versions
+        assert [record.version for record in memory.list(kind=["fact", "relationship"])] == versions
     assert memory.stats().jobs == {"done": 2}
 
 

@@ -75,7 +75,7 @@ def addresses() -> dict[str, str]:
 
 def faces() -> dict[str, str]:
     """Return those, and more of pages that have several faces."""
-    return addresses() | {one.replace("?", "-").replace("=", "-"): one for one in _MORE}
+    return addresses() | {address.replace("?", "-").replace("=", "-"): address for address in _MORE}
 
 
 def fill(memory: Memory, clock: ManualClock, count: int) -> None:
@@ -122,7 +122,7 @@ def harm(memory: Memory, clock: ManualClock) -> str:
     memory.snapshot("here")
     clock.advance(1)
     keys, store = ApiKeys(memory), memory._engine.store  # pyright: ignore[reportPrivateUsage]
-    for said in (one.replace("\x00", "") for one in [*HOSTILE, "w" * 300, "\u0651" * 100 + "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚"]):
+    for said in (text.replace("\x00", "") for text in [*HOSTILE, "w" * 300, "\u0651" * 100 + "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚"]):
         inner = memory.scope(user=said, room="chat", agent=said)
         inner.messages.add("user", f"ferry {said}", name=said, metadata={said: said}, source=said)
         chat.messages.add("user", said, reply_to="m")
@@ -202,4 +202,7 @@ def axe(page: Page) -> list[str]:
     """Return what axe finds wrong, with where."""
     options = {"resultTypes": ["violations"], "iframes": False, "preload": False}
     found: dict[str, Any] = page.evaluate("(options) => axe.run(document, options)", options)
-    return [f"{one['id']}: {one['help']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
+    return [
+        f"{violation['id']}: {violation['help']}: {violation['nodes'][0]['html'][:200]}"
+        for violation in found["violations"]
+    ]

@@ -22,12 +22,12 @@ def client(kind: str, host: str, key: str) -> Any:
 
 
 def do(told: dict[str, Any]) -> Any:
-    one = client(told["kind"], told["host"], told["key"])
+    made = client(told["kind"], told["host"], told["key"])
     arguments = list(told["arguments"])
     if "options" in told:
         name, values = told["options"]
         arguments.append(getattr(types, name)(**values))
-    result = attrgetter(told["method"])(one)(*arguments, **told["named"])
+    result = attrgetter(told["method"])(made)(*arguments, **told["named"])
     return loop.run_until_complete(result) if inspect.isawaitable(result) else result
 
 

@@ -47,7 +47,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def right(report: LivesReport) -> list[dict[str, tuple[int, int]]]:
-    return [{name: (share.right, share.questions) for name, share in one.shares.items()} for one in report.doors]
+    return [{name: (share.right, share.questions) for name, share in door.shares.items()} for door in report.doors]
 
 
 @pytest.mark.parametrize("door", ["python", "rest", "mcp"])

@@ -46,7 +46,7 @@ def support(bound: Callable[..., Client]) -> Client:
 def versions(room: Memory) -> list[Any]:
     """Return everything of a room, with all that it ever was."""
     records = [*room.list(limit=1_000), *room.list(kind="revision", limit=1_000)]
-    return [[one.to_dict() for one in room.history(record.id)] for record in records]
+    return [[version.to_dict() for version in room.history(record.id)] for record in records]
 
 
 def homes(memory: Any) -> dict[str, str]:
@@ -55,7 +55,7 @@ def homes(memory: Any) -> dict[str, str]:
 
 def spans(memory: Any) -> dict[str, tuple[str, Any, Any, float]]:
     found = memory.facts.list(predicate="lives_in", current_only=False)
-    return {one.object: (one.status, one.valid_from, one.valid_to, one.confidence) for one in found}
+    return {fact.object: (fact.status, fact.valid_from, fact.valid_to, fact.confidence) for fact in found}
 
 
 WAYS: dict[str, Callable[[Client], Any]] = {
@@ -193,7 +193,7 @@ def test_a_guess_under_a_bound_key_tells_nothing_of_other_rooms(
     # Nor does one that is dated back, or put into an old message.
     support.messages.add("user", "I live in Porto.", at=LONG_AGO).wait()
     support.update(receipt.id, text="I live in Braga.").wait()
-    assert {one.object for one in support.facts.list(predicate="lives_in")} == {"Braga"}
+    assert {fact.object for fact in support.facts.list(predicate="lives_in")} == {"Braga"}
     assert support.facts.conflicts() == []
 
 
@@ -208,7 +208,7 @@ def test_amending_by_hand_changes_the_fact_itself_and_nothing_elsewhere(memory: 
     told = support.facts.add("ana", "works_at", "Acme")
     home.facts.add("ana", "works_at", "Initech", valid_from=LONG_AGO + timedelta(days=1))
     assert memory.facts.update(told.id, confidence=0.5).id == told.id
-    assert {one.object for one in home.facts.list(predicate="works_at")} == {"Initech"}
+    assert {fact.object for fact in home.facts.list(predicate="works_at")} == {"Initech"}
 
 
 def test_a_bound_key_says_nothing_of_how_far_it_reaches(support: Client):

@@ -108,7 +108,7 @@ def test_a_talk_from_afar(client: Client):
     assert receipt.status == "done"
     [fact] = chat.facts.list(subject="ana")
     assert (fact.object, fact.sources[0].id) == ("Lisbon", receipt.id)
-    assert [one.content for one in chat.messages.history()] == ["I live in Lisbon."]
+    assert [message.content for message in chat.messages.history()] == ["I live in Lisbon."]
     assert "Lisbon" in chat.context("where does she live?", max_tokens=500).text
     assert "Lisbon" in chat.compose("where do I live?").text
     assert chat.search("Lisbon", kind="message")[0].record == chat.get(receipt.id)
@@ -197,7 +197,7 @@ def test_every_verb_of_a_closed_client_says_so(client: Client, tmp_path: Path):
             continue
         with pytest.raises(Closed, match=r"closed.*open it again"):
             verb()
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["all.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["all.jsonl"]
 
 
 class Address(BaseModel):
@@ -260,7 +260,7 @@ def test_plans_and_values_of_the_workbench(client: Client):
     bench = client.scope(room="r").working
     first = bench.todos.add("Paint", priority=5).id
     bench.todos.add("Buy paint", parent=first)
-    assert [(one.text, one.depth) for one in bench.todos.list()] == [("Paint", 0), ("Buy paint", 1)]
+    assert [(todo.text, todo.depth) for todo in bench.todos.list()] == [("Paint", 0), ("Buy paint", 1)]
     upcoming = bench.todos.next()
     assert upcoming is not None
     assert upcoming.text == "Buy paint"
@@ -374,7 +374,7 @@ def test_files_stay_whole(client: Client, tmp_path: Path):
     with pytest.raises(InvalidInput, match="nowhere"):
         client.export(tmp_path / "nowhere" / "a.jsonl")
     assert client.audit.export(tmp_path / "trail.jsonl") >= 2
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.jsonl", "trail.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "trail.jsonl"]
 
 
 def test_what_cannot_be_done_is_raised(client: Client, keys: ApiKeys):

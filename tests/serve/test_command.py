@@ -106,7 +106,7 @@ def test_a_server_is_told_by_the_environment_where_its_memory_is(started: Any, t
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=60)
     lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    (told,) = [one for one in lines if one.get("request") == "r1"]
+    (told,) = [line for line in lines if line.get("request") == "r1"]
     assert (told["method"], told["path"], told["status"], told["level"]) == ("GET", "/v1/records", 200, "info")
     assert (tmp_path / "b.db").exists()
 

@@ -121,7 +121,7 @@ def test_a_hit_says_why(board: Any, web: httpx.Client, memory: Memory):
     chat.messages.add("user", "Something else entirely.")
     page = board("/search", q="ferry azores")
     assert "has words of the question" in page.text
-    assert any(str(one.get("href")).startswith("/room?room=chat&around=ferry") for one in page.all("a"))
+    assert any(str(link.get("href")).startswith("/room?room=chat&around=ferry") for link in page.all("a"))
     assert page.all("rect")
     part = web.get("/search/hits", params={"q": "ferry azores"})
     assert part.text.count("<li") >= 1
@@ -130,7 +130,7 @@ def test_a_hit_says_why(board: Any, web: httpx.Client, memory: Memory):
     assert "Nothing was found" in board("/search", q="ferry", before="2001-01-01T00:00").text
     assert web.get("/search/hits", params={"kind": "nonsense"}).status_code == 400
     around = board("/room", room="chat", around="ferry")
-    assert any("around" in str(one.get("class")) for one in around.all("li"))
+    assert any("around" in str(item.get("class")) for item in around.all("li"))
 
 
 def test_the_context_is_the_very_text_part_by_part(board: Any, memory: Memory):
@@ -216,10 +216,10 @@ def test_a_conflict_is_decided(web: httpx.Client, board: Any, memory: Memory, cl
     memory.facts.add("ana", "favourite_colour", "blue")
     clock.advance(60)
     page = board("/conflicts")
-    blue = next(one for one in memory.facts.list() if one.object == "blue")
+    blue = next(fact for fact in memory.facts.list() if fact.object == "blue")
     done = post(web, "/change/resolve", page.form("/change/resolve"), keep=blue.id)
     assert done.status_code == 303, done.text
-    assert [one.object for one in memory.facts.list()] == ["blue"]
+    assert [fact.object for fact in memory.facts.list()] == ["blue"]
     assert "There are no conflicts" in board("/conflicts").text
     assert post(web, "/change/resolve", page.form("/change/resolve"), keep=blue.id).status_code == 404
 
@@ -337,7 +337,7 @@ def test_a_key_sees_its_scope_and_nothing_else(web: httpx.Client, keys: ApiKeys,
         assert "shared secret" not in page.text
         assert "on disk" not in page.text
     assert "hers" in checked(web.get("/rooms")).text
-    assert "his" not in [one.strip() for one in checked(web.get("/rooms")).text.split()]
+    assert "his" not in [word.strip() for word in checked(web.get("/rooms")).text.split()]
     fields = checked(web.get("/record?id=a")).form("/change/pin")
     for path in ("/?user=bo", "/?tenant=other", "/?pool=team", "/room?pool=team"):
         assert checked(web.get(path), 403).text
@@ -364,7 +364,7 @@ def test_a_change_needs_the_token_of_its_session(web: httpx.Client, guest: httpx
     _, text = keys.add()
     log_in(web, text)
     log_in(guest, text)
-    mine, theirs = (checked(one.get("/record?id=n")).form("/change/pin") for one in (web, guest))
+    mine, theirs = (checked(visitor.get("/record?id=n")).form("/change/pin") for visitor in (web, guest))
     assert mine["csrf"] != theirs["csrf"]
     for fields in (theirs, open_fields):
         assert post(web, "/change/delete", fields).status_code == 403
@@ -393,7 +393,7 @@ def test_changes_are_told_in_the_trail(web: httpx.Client, keys: ApiKeys, memory:
     memory.add("a note", id="n")
     log_in(web, text)
     post(web, "/change/pin", checked(web.get("/record?id=n")).form("/change/pin"))
-    assert [one.actor for one in memory.audit.list()][-1] == f"key:{key.id}"
+    assert [entry.actor for entry in memory.audit.list()][-1] == f"key:{key.id}"
 
 
 def test_strange_requests_get_pages(web: httpx.Client, board: Any):
@@ -510,10 +510,10 @@ def test_text_is_shown_whole_and_visible():
 def test_columns_stand_within_the_chart(clock: ManualClock):
     edges = equal_steps(clock(), clock() + timedelta(days=4), 4)
     drawn = chart_columns(edges, [[0, 1, 500, 600], [0, 0, 0, 399], [0, 0, 0, 1]])
-    assert [[one.height for one in column.pieces] for column in drawn] == [[], [2.0], [80.0], [94.2, 63.8, 2.0]]
+    assert [[piece.height for piece in column.pieces] for column in drawn] == [[], [2.0], [80.0], [94.2, 63.8, 2.0]]
     assert [column.count for column in drawn] == [0, 1, 500, 1_000]
-    assert all(0 <= one.x <= one.x + one.width <= 720 for one in drawn)
-    assert [(one.series, one.y) for one in drawn[3].pieces] == [(0, 65.8), (1, 2.0), (2, 0.0)]
+    assert all(0 <= column.x <= column.x + column.width <= 720 for column in drawn)
+    assert [(piece.series, piece.y) for piece in drawn[3].pieces] == [(0, 65.8), (1, 2.0), (2, 0.0)]
     crowded = chart_columns(edges[:2], [[10_000], [1], [1], [1]])[0].pieces
-    assert all(one.y >= 0 and one.y + one.height <= 160 for one in crowded)
+    assert all(piece.y >= 0 and piece.y + piece.height <= 160 for piece in crowded)
     assert edges[-1] == clock() + timedelta(days=4)

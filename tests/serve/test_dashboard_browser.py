@@ -163,5 +163,5 @@ def test_somebody_logs_in_deletes_and_undoes(
     keys.revoke(key.id)
     page.get_by_label("Question").fill("ferry")
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
-    assert [one for one in wrong if "401" not in one] == []
+    assert [message for message in wrong if "401" not in message] == []
     page.context.close()

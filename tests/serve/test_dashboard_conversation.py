@@ -30,9 +30,9 @@ def test_what_was_learned_stands_beside_what_was_said(board: Callable[..., Page]
     page = board("/room", room="chat")
     [aside] = page.all("aside")
     assert aside["aria-label"] == "Learned from this message"
-    learned = [one.id for one in chat.list(kind=["fact", "relationship"])]
+    learned = [record.id for record in chat.list(kind=["fact", "relationship"])]
     assert len(learned) >= 3
-    links = {str(one.get("href")) for one in page.all("a")}
+    links = {str(link.get("href")) for link in page.all("a")}
     assert {f"/record?room=chat&id={id}" for id in learned} <= links
     assert any(link.startswith("/graph?entity=") for link in links)
     assert f"/record?room=chat&id={taught.id}" in links
@@ -64,7 +64,7 @@ def test_tool_calls_and_their_answers_belong_together(board: Callable[..., Page]
     page = board("/room", room="chat")
     assert '"city": "Porto"' in page.text
     assert '"sky": [\n    "blue"' in page.text
-    assert f"#m-{asked.id}" in [one.get("href") for one in page.all("a")]
+    assert f"#m-{asked.id}" in [link.get("href") for link in page.all("a")]
     assert "Answers the call elsewhere" in " ".join(page.text.split())
     assert pretty_json("[" * 3_000) == "[" * 3_000
     assert pretty_json("{not json") == "{not json"
@@ -74,7 +74,7 @@ def test_images_that_a_message_carries_are_shown(board: Callable[..., Page], web
     images = [url(DOT), "https://evil.example/track.gif", url(DOT, "image/jpeg")]
     memory.scope(room="chat").messages.add("user", "look", images=images, id="m", learn=False)
     page = board("/room", room="chat")
-    shown = [str(one["src"]) for one in page.all("img")]
+    shown = [str(image["src"]) for image in page.all("img")]
     assert shown == ["/image?room=chat&id=m&part=1", "/image?room=chat&id=m&part=3"]
     assert "not loaded here: https://evil.example/track.gif" in " ".join(page.text.split())
     for address in shown:

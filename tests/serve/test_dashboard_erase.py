@@ -26,7 +26,7 @@ def test_somebody_is_chosen_weighed_typed_and_gone(
     clock.advance(1)
     memory.scope(user="ana").update(memory.scope(user="ana").list(kind="message")[0].id, pinned=True).wait()
     page = board("/erase")
-    assert any(one.get("href") == "/erase?user=ana" for one in page.all("a"))
+    assert any(link.get("href") == "/erase?user=ana" for link in page.all("a"))
     page = board("/erase", user="ana")
     weighed = memory.erase(user="ana", dry_run=True).counts
     assert f"{weighed['records']} records" in words(page)
@@ -39,7 +39,7 @@ def test_somebody_is_chosen_weighed_typed_and_gone(
     assert memory.scope(user="ana").count() > 0
     done = checked(post(web, "/change/erase", form, typed=" ana "))
     assert "Nothing of it is left in this store." in done.text
-    assert {one["action"] for one in done.all("form") if one["method"] == "get"} == {"/erase"}
+    assert {form["action"] for form in done.all("form") if form["method"] == "get"} == {"/erase"}
     assert memory.scope(user="ana").count() == 0
     assert memory.scope(user="bo").count(kind="message") == 1
     kept = post(web, "/change/receipt", done.form("/change/receipt"))
@@ -50,7 +50,7 @@ def test_somebody_is_chosen_weighed_typed_and_gone(
     assert receipt["target"] == {"user": "ana"}
     assert receipt["counts"]["records"] == weighed["records"]
     assert receipt["ok"] is True
-    noted = [one for one in memory.audit.list() if one.operation == "erase"][-1]
+    noted = [entry for entry in memory.audit.list() if entry.operation == "erase"][-1]
     assert noted.detail["receipt"] == receipt["digest"], "the trail can prove it"
     for wrong in ("", "[]", "{}", '{"digest": "../x"}', "[" * 10_000, json.dumps({"digest": "é"})):
         assert post(web, "/change/receipt", done.form("/change/receipt") | {"receipt": wrong}).status_code == 400
@@ -68,7 +68,7 @@ def test_only_an_operator_of_the_tenant_erases_and_never_in_the_past(
     for rights, user in ((["read", "write"], None), (["read", "write", "admin"], "ana")):
         web.post("/login", data={"key": keys.add(rights=rights, user=user)[1]})
         page = checked(web.get("/"))
-        assert not [one for one in page.all("a") if one.get("href") == "/erase"]
+        assert not [link for link in page.all("a") if link.get("href") == "/erase"]
         assert checked(web.get("/erase?user=ana"), 403).text
         fields = page.form("/logout") | {"user": "ana", "typed": "ana", "receipt": '{"digest": "a"}'}
         assert post(web, "/change/erase", fields).status_code == 403

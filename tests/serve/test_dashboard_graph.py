@@ -123,5 +123,5 @@ def test_every_node_stands_alone_and_within_the_frame(hanging: list[int]):
     left, top, wide, high = view_box(spots)
     assert all(left + 50 < spot.x < left + wide - 50 and top + 50 < spot.y < top + high - 50 for spot in spots)
     if len(spots) <= 49:
-        spread = sorted((one.x, one.y) for one in spots)
+        spread = sorted((spot.x, spot.y) for spot in spots)
         assert len(set(spread)) == len(spread)

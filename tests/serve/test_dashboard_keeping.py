@@ -138,7 +138,7 @@ def test_jobs_are_shown_by_state_and_dead_ones_are_tried_again(idle: Memory, run
         assert seen == 93
         past = checked(web.get("/jobs", params={"known_at": (clock() - timedelta(days=1)).isoformat()}))
         assert "Waiting 93" in past.text, "jobs have no past"
-        assert not [one for one in past.all("form") if one.get("method") == "post"]
+        assert not [form for form in past.all("form") if form.get("method") == "post"]
 
 
 # ---- flows
@@ -160,11 +160,11 @@ def test_flows_are_listed_and_cleared(web: httpx.Client, board: Any, memory: Mem
     assert "sign_up" not in board("/flows", agent="helper").text
     page = do(web, page, "/change/clear-flow")
     assert "Flow cleared" in page.text
-    assert [one.user for one in flow.active(paused=True)] == ["ana", "bo"], "helper's flow stood first"
+    assert [state.user for state in flow.active(paused=True)] == ["ana", "bo"], "helper's flow stood first"
     form = page.form("/change/clear-flow")
     assert post(web, "/change/clear-flow", form).status_code == 303
     assert post(web, "/change/clear-flow", form).status_code == 404
-    assert [one.user for one in flow.active(paused=True)] == ["bo"]
+    assert [state.user for state in flow.active(paused=True)] == ["bo"]
     clock.advance(3_601)
     assert "No flow is active" in board("/flows").text
     for place in range(70):
@@ -190,7 +190,7 @@ def test_the_trail_is_listed_filtered_and_read_to_its_beginning(board: Any, memo
     numbers, address = list[int](), dict[str, Any]()
     while True:
         page = board("/audit", **address)
-        numbers += [int(str(one["id"])[2:]) for one in page.all("li") if str(one.get("id")).startswith("l-")]
+        numbers += [int(str(item["id"])[2:]) for item in page.all("li") if str(item.get("id")).startswith("l-")]
         if "Older" not in page.text:
             break
         address = {"up_to": numbers[-1] - 1}
@@ -273,7 +273,7 @@ def test_keys_see_and_are_led_to_what_they_may(
     with memory.acting(actor="bo"):
         memory.scope(user="bo").add("x", id="his-affair")
     log_in(web, keys.add(rights=rights, **labels)[1])
-    led = {str(one["href"]) for one in checked(web.get("/rooms")).all("a")}
+    led = {str(link["href"]) for link in checked(web.get("/rooms")).all("a")}
     for path in ("/jobs", "/flows", "/tokens", "/quarantine", "/audit", "/keys", "/settings"):
         assert (path in led) == (path in open_to), path
         page = checked(web.get(path), 200 if path in open_to else 403)
@@ -341,7 +341,7 @@ def test_keys_are_made_narrower_than_their_maker_and_revoked(
         keys.add(name=f"number {place}")
     assert "number 39" in checked(web.get("/keys")).text
     assert "mine" in checked(web.get("/keys?offset=30")).text
-    assert [one.operation for one in memory.scope(tenant="rememo:server").audit.list()].count("kv.set") > 3
+    assert [entry.operation for entry in memory.scope(tenant="rememo:server").audit.list()].count("kv.set") > 3
     assert post(web, "/change/revoke-key", revoke, id=own.id).headers["location"].startswith("/keys?done=")
     assert web.get("/keys").status_code == 303, "who revokes their own key is logged out"
 
@@ -360,14 +360,16 @@ def test_settings_are_shown_and_no_secret_among_them(running: Any, tmp_path: Any
     assert not [secret for secret in SECRETS if secret in answer.text]
     for word in ("REMEMO_LLM_KEY", "s3://bucket/prefix", "small-model", "judge", "SQLite", "max_body", "changed"):
         assert word in page.text, word
-    shown = {one.name: one for one in setting_rows(settings)}
+    shown = {row.name: row for row in setting_rows(settings)}
     assert (shown["llm_key"].value, shown["kv"].value) == ("set", "not set")
     assert (shown["durability"].changed, shown["roles"].changed) == (False, True)
-    assert not [one.name for one in (*shown.values(), *setting_rows(ServerOptions())) if not one.says], (
+    assert not [row.name for row in (*shown.values(), *setting_rows(ServerOptions())) if not row.says], (
         "each says what it means"
     )
     names = {
-        one.name for one in fields(Settings) if any(part in one.name for part in ("password", "secret", "llm_key"))
+        field.name
+        for field in fields(Settings)
+        if any(part in field.name for part in ("password", "secret", "llm_key"))
     }
     assert not [name for name in names if shown[name].value not in {"set", "not set"}]
 
@@ -393,7 +395,7 @@ def test_tokens_are_shown_by_day_and_purpose(running: Any, clock: ManualClock):
         page = checked(web.get("/tokens"))
         for word in ("2,800", "1,700 today of 10,000 allowed, 8,300 left", "extract", HOSTILE[0], "0.0080"):
             assert word in " ".join(page.text.split()), word
-        assert len([one for one in page.all("rect") if str(one.get("class")).startswith("series")]) == 6
+        assert len([bar for bar in page.all("rect") if str(bar.get("class")).startswith("series")]) == 6
         assert "2,800 tokens in 30 days, 8,300 left today" in " ".join(checked(web.get("/")).text.split())
         clock.advance(30 * 86_400)
         assert "Nothing was spent" in checked(web.get("/tokens?days=7")).text
@@ -416,8 +418,8 @@ def test_the_first_page_tells_growth_kinds_and_what_waits(web: httpx.Client, mem
     assert "5 records" in setting_rows
     assert "1 in quarantine" in setting_rows
     assert "left there" not in setting_rows, "a memory in memory has no disk"
-    links = {str(one["href"]) for one in page.all("a")}
+    links = {str(link["href"]) for link in page.all("a")}
     assert links >= {"/quarantine", "/jobs", "/jobs?state=dead", "/tokens", "/conflicts", "/search?kind=note"}
-    drawn = [str(one.get("class")) for one in page.all("rect") if "series" in str(one.get("class"))]
+    drawn = [str(bar.get("class")) for bar in page.all("rect") if "series" in str(bar.get("class"))]
     assert len(set(drawn)) == 3, "one colour a kind"
     assert "+1 in a day" in checked(web.get("/?room=chat")).text

@@ -58,7 +58,7 @@ def state(memory: Memory, keys: ApiKeys) -> tuple[Any, ...]:
 @pytest.mark.parametrize("route", changing())
 def test_a_key_that_may_only_read_can_call_no_change(route: str, web: httpx.Client, keys: ApiKeys, memory: Memory):
     reader, writer = (keys.add(tenant="*", rights=rights)[1] for rights in (["read"], ["read", "write", "admin"]))
-    [fact] = [one for one in memory.facts.list() if one.object == "green"]
+    [fact] = [fact for fact in memory.facts.list() if fact.object == "green"]
     fields = {
         "id": "held" if route in {"/change/release", "/change/discard"} else "m", "pinned": "yes", "text": "x",
         "version": "1", "read": "yes", "keep": fact.id, "facts": fact.id, "back": "/", "user": "ana", "name": "x",
@@ -82,7 +82,7 @@ def test_a_key_that_may_only_read_sees_no_change_anywhere(web: httpx.Client, key
     pages = [path for path in PAGES if path not in HIDDEN]
     log_in(web, keys.add(tenant="*", rights=["read", "write", "admin"])[1])
     sent = {path: forms(web, path + asked.get(path, "")) for path in pages}
-    assert {one for actions in sent.values() for one in actions} > {
+    assert {action for actions in sent.values() for action in actions} > {
         "/change/pin",
         "/change/retry",
         "/change/clear-flow",
@@ -104,4 +104,4 @@ def forms(web: httpx.Client, address: str) -> set[str]:
     if answer.status_code == 403:
         return set()
     page = checked(answer)
-    return {str(one["action"]).partition("?")[0] for one in page.all("form") if one.get("method") == "post"}
+    return {str(form["action"]).partition("?")[0] for form in page.all("form") if form.get("method") == "post"}

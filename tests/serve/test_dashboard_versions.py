@@ -44,7 +44,7 @@ def test_a_snapshot_is_made_and_looked_at(web: httpx.Client, board: Callable[...
     page = checked(web.get(done.headers["location"]))
     assert list(memory.snapshots()) == ["first <b>"]
     assert "first <b>" in page.text
-    look = next(str(one["href"]) for one in page.all("a") if "known_at=" in str(one.get("href")))
+    look = next(str(link["href"]) for link in page.all("a") if "known_at=" in str(link.get("href")))
     assert "a note" in checked(web.get(look)).text
     again = post(web, "/change/snapshot", page.form("/change/snapshot"), name="first <b>")
     assert checked(again, 409).text
@@ -85,12 +85,12 @@ def test_going_back_is_shown_done_and_undone(
     done = post(web, "/change/rollback", form)
     page = checked(web.get(done.headers["location"]))
     assert "Rolled back: 5 records are as then." in page.text
-    assert {one.id: one.text for one in memory.list()} == {
+    assert {record.id: record.text for record in memory.list()} == {
         "stays": "stays", "goes": "goes away", "changes": "the first words", "other": "of somebody else",
     }  # fmt: skip
     clock.advance(1)
     assert post(web, "/change/undo", page.form("/change/undo")).status_code == 303
-    assert {one.id: one.text for one in memory.list()} == {
+    assert {record.id: record.text for record in memory.list()} == {
         "stays": "stays", "new": "came new", "changes": "the later words", "other": "of somebody else, later",
     }  # fmt: skip
     assert memory.get("stays").pinned
@@ -116,7 +116,7 @@ def test_a_key_goes_back_within_its_scope_and_reads_no_names(
     assert memory.get("changes").text == "the later words"
     web.post("/login", data={"key": keys.add(rights=["read"])[1]})
     page = checked(web.get("/versions", params={"back": "before the import"}))
-    assert [one["action"] for one in page.all("form") if one.get("method") == "post"] == ["/logout"]
+    assert [form["action"] for form in page.all("form") if form.get("method") == "post"] == ["/logout"]
     assert post(web, "/change/rollback", form | page.form("/logout")).status_code == 403
 
 

@@ -77,7 +77,7 @@ def test_every_page_over_no_few_and_many_records(browser: Browser, served: Serve
         assert visitor.fits(), address
         if size == "large":
             visitor.keep(f"phone-{name_of(path)}")
-        visitor.wrong = [one for one in visitor.wrong if status == 200 or f"status of {status}" not in one]
+        visitor.wrong = [message for message in visitor.wrong if status == 200 or f"status of {status}" not in message]
     visitor.close()
 
 
@@ -136,12 +136,12 @@ def test_each_view_has_its_address_and_the_way_back_works(browser: Browser, serv
 
 
 _PLACE = """() => {
-  const one = document.activeElement;
+  const focused = document.activeElement;
   const all = [...document.querySelectorAll("*")];
-  const drawn = getComputedStyle(one);
-  const box = one.getBoundingClientRect();
+  const drawn = getComputedStyle(focused);
+  const box = focused.getBoundingClientRect();
   const seen = drawn.outlineStyle !== "none" && box.width > 0 && box.height > 0;
-  return [all.indexOf(one), one.tagName, seen || one === document.body];
+  return [all.indexOf(focused), focused.tagName, seen || focused === document.body];
 }"""
 
 

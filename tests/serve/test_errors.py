@@ -76,7 +76,11 @@ def test_every_route_is_described(memory: Memory):
 
 
 def test_every_error_has_a_status():
-    codes = {one.code for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.RememoError)}
+    codes = {
+        error.code
+        for error in vars(errors).values()
+        if isinstance(error, type) and issubclass(error, errors.RememoError)
+    }
     assert codes == set(STATUS)
     for code in codes:
         again = error_from_response(STATUS[code], {"error": {"code": code, "message": "so", "detail": [1]}})
@@ -91,14 +95,18 @@ def test_everything_a_memory_offers_is_served_or_has_a_reason_not_to_be():
             continue
         face: Any = hints_of(member.fget)["return"] if isinstance(member, property) and member.fget else None
         own = [] if face is None or name in NOT_SERVED else inspect.getmembers(face, is_offered)
-        offered |= {f"{name}.{one}" for one, _ in own if not one.startswith("_")} or {name}
+        offered |= {f"{name}.{method}" for method, _ in own if not method.startswith("_")} or {name}
     for name, face in (("working.todos", Todos), ("working.context", ContextValues)):
         offered.remove(name)
-        offered |= {f"{name}.{one}" for one, _ in inspect.getmembers(face, is_offered) if not one.startswith("_")}
+        offered |= {
+            f"{name}.{method}" for method, _ in inspect.getmembers(face, is_offered) if not method.startswith("_")
+        }
     # A flow and a typed value are made by a method, and have several routes.
     made = {
-        one.method_path.partition(".")[0] if one.method_path.startswith(("flow.", "typed.")) else one.method_path
-        for one in OPERATIONS
+        operation.method_path.partition(".")[0]
+        if operation.method_path.startswith(("flow.", "typed."))
+        else operation.method_path
+        for operation in OPERATIONS
     }
     served = made - {"wait", "reset"}
     assert offered - served - set(NOT_SERVED) == set()

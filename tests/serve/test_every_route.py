@@ -125,8 +125,8 @@ def opened(names: tuple[str, ...], rights: tuple[str, ...]) -> Generator[House]:
         bound: dict[str, Any] = {name: LABELS[name] for name in names}
         key, text = ApiKeys(memory).add(**bound, rights=rights)
         ids = {
-            "own": {one.kind: one.id for one in own.list(limit=1_000)},
-            "far": {one.kind: one.id for one in memory.scope(**far).list(limit=1_000)} if names else {},
+            "own": {record.kind: record.id for record in own.list(limit=1_000)},
+            "far": {record.kind: record.id for record in memory.scope(**far).list(limit=1_000)} if names else {},
         }
         app = create_app(memory)
         with (
@@ -194,21 +194,25 @@ def rest(call: OperationSpec, house: House) -> Iterator[Ask]:
             continue
         known = samples(ids)
         path = operation.path
-        for one in call.parameters_in("path"):
-            value = ids.get(kind, ids["note"]) if one.name == "id" else _NAMES.get(face, "spring")
+        for parameter in call.parameters_in("path"):
+            value = ids.get(kind, ids["note"]) if parameter.name == "id" else _NAMES.get(face, "spring")
             if operation.method_path.startswith("quarantine."):
                 value = "held" if side == "own" else value
-            if one.name == "ready":
+            if parameter.name == "ready":
                 value = "messages"
-            path = path.replace(f"{{{one.name}}}", value)
-        if side == "far" and path == operation.path and "ids" not in {one.name for one in call.parameters}:
+            path = path.replace(f"{{{parameter.name}}}", value)
+        if side == "far" and path == operation.path and "ids" not in {parameter.name for parameter in call.parameters}:
             continue  # it names nothing, so that it would be the same request
-        more = {one.name for one in call.parameters if one.name in {"ids", "sources", "current_only", "recall", "text"}}
+        more = {
+            parameter.name
+            for parameter in call.parameters
+            if parameter.name in {"ids", "sources", "current_only", "recall", "text"}
+        }
         said = {
             place: {
-                one.name: known.get(one.name)
-                for one in call.parameters_in(place)
-                if (one.required or one.name in more) and known.get(one.name) is not None
+                parameter.name: known.get(parameter.name)
+                for parameter in call.parameters_in(place)
+                if (parameter.required or parameter.name in more) and known.get(parameter.name) is not None
             }
             for place in ("query", "body")
         }

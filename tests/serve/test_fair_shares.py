@@ -105,8 +105,8 @@ def test_whoever_waits_is_served_in_turn():
     async def ask(threads: FairThreadPool) -> None:
         long, longer = Long(), Long()
         first = [
-            asyncio.create_task(threads.run(one.call(), Requester(name, name)))
-            for one, name in ((long, "gamma"), (longer, "delta"))
+            asyncio.create_task(threads.run(request.call(), Requester(name, name)))
+            for request, name in ((long, "gamma"), (longer, "delta"))
         ]
         await long.wait_for(1)
         await longer.wait_for(1)
@@ -180,9 +180,9 @@ def test_another_tenant_is_answered_while_one_has_every_thread(serve: Any, memor
             busy.release()
             over.wait(30)
 
-    one, other = (keys.add(tenant=name, rights=["read", "write"])[1] for name in ("acme", "beta"))
+    acme, beta = (keys.add(tenant=name, rights=["read", "write"])[1] for name in ("acme", "beta"))
     address = serve(threads=writing)
-    with ThreadPoolExecutor(8) as pool, web(address, one) as hog, web(address, other) as guest:
+    with ThreadPoolExecutor(8) as pool, web(address, acme) as hog, web(address, beta) as guest:
         held = [pool.submit(hog.post, "/v1/records", json={"text": "x"}) for _ in range(8)]
         for _ in range(writing):
             assert busy.acquire(timeout=30)
@@ -197,7 +197,7 @@ def test_another_tenant_is_answered_while_one_has_every_thread(serve: Any, memor
         answer = guest.post("/mcp", json=call, headers={"Accept": "application/json, text/event-stream"})
         assert answer.status_code == 200, answer.text
         over.set()
-        assert {one.result(30).status_code for one in held} == {201}
+        assert {answer.result(30).status_code for answer in held} == {201}
 
 
 def test_one_key_has_a_part_of_the_streams(serve: Any, memory: Memory, keys: ApiKeys):
@@ -212,7 +212,7 @@ def test_one_key_has_a_part_of_the_streams(serve: Any, memory: Memory, keys: Api
             )
 
         answers = [follow(number) for number in (0, 0, 0, 1, 1, 2, 3)]
-        assert [one.status_code for one in answers] == [200, 200, 429, 200, 200, 429, 200]
+        assert [answer.status_code for answer in answers] == [200, 200, 429, 200, 200, 429, 200]
         assert answers[2].headers["retry-after"] == "1"
 
 
@@ -231,14 +231,14 @@ def test_slow_exports_take_no_space_and_leave_places_for_others(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for number in range(40):
         memory.scope(tenant="acme").add(f"{number} " + "x" * 100_000)
-    one, other = (keys.add(tenant=name, rights=["read"])[1] for name in ("acme", "beta"))
+    acme, beta = (keys.add(tenant=name, rights=["read"])[1] for name in ("acme", "beta"))
     address = serve()
     with ExitStack() as stack:
-        lines = [stack.enter_context(slow(address, one)) for _ in range(12)]
+        lines = [stack.enter_context(slow(address, acme)) for _ in range(12)]
         statuses = sorted(line.recv(12).decode() for line in lines)
         assert statuses == ["HTTP/1.1 200"] * 4 + ["HTTP/1.1 429"] * 8
         assert list(tmp_path.iterdir()) == []
-        with web(address, other) as guest:
+        with web(address, beta) as guest:
             assert guest.get("/v1/export").status_code == 200
 
 
@@ -253,9 +253,9 @@ def test_an_export_is_of_one_state_however_slowly_it_is_read(serve: Any, memory:
         memory.delete("598")
         found = [json.loads(line) for line in lines]
     *entries, end = found
-    records = [one["record"] for one in entries if "record" in one]
+    records = [entry["record"] for entry in entries if "record" in entry]
     assert end["end"]["versions"] == len(records) == 600
-    assert {(one["id"], one["version"], one["superseded_at"]) for one in records} == {
+    assert {(record["id"], record["version"], record["superseded_at"]) for record in records} == {
         (str(number), 1, None) for number in range(600)
     }
 
@@ -286,7 +286,7 @@ def test_an_export_is_noted_when_it_begins_and_when_it_ends(serve: Any, memory: 
     with web(serve(), keys.add(rights=["read"])[1]) as client:
         client.get("/v1/export")
     noted = [line.detail for line in memory.audit.list(operation="export")]
-    assert [one["outcome"] for one in noted] == ["begun", "complete"]
+    assert [detail["outcome"] for detail in noted] == ["begun", "complete"]
     assert noted[1]["versions"] == 1
 
 

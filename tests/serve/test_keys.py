@@ -97,14 +97,14 @@ def test_what_a_key_is_refused_is_noted(web: httpx.Client, memory: Memory, keys:
         web.get("/v1/records", params={"tenant": "other"}, headers=bearer(text)),
         web.delete("/v1/memories/", params={"user_id": "ana"}, headers=bearer(text)),
     ]
-    assert [one.status_code for one in refused] == [403, 403, 403]
+    assert [answer.status_code for answer in refused] == [403, 403, 403]
     assert web.get("/v1/records").status_code == 401
     assert web.get("/v1/records", headers=bearer("rememo_nobody")).status_code == 401
     lines = memory.audit.list(operation="denied")
-    assert [one.detail["refused"] for one in lines] == [
+    assert [entry.detail["refused"] for entry in lines] == [
         "DELETE /v1/records/{id}", "GET /v1/records", "DELETE /v1/memories/",
     ]  # fmt: skip
-    assert {(one.actor, one.scope.user, one.detail["reason"]) for one in lines} == {
+    assert {(entry.actor, entry.scope.user, entry.detail["reason"]) for entry in lines} == {
         (f"key:{key.id}", "ana", "forbidden")
     }
 
@@ -235,7 +235,7 @@ def test_a_key_asks_only_so_often(serve: Any, keys: ApiKeys):
     _, other = keys.add()
     with httpx.Client(base_url=serve(), trust_env=False) as web:
         answers = [web.get("/v1/records", headers=bearer(slow)) for _ in range(2)]
-        assert [one.status_code for one in answers] == [200, 429]
+        assert [answer.status_code for answer in answers] == [200, 429]
         assert answers[1].headers["retry-after"]
         assert web.get("/v1/records", headers=bearer(other)).status_code == 200
 
@@ -340,7 +340,7 @@ def test_a_key_replies_within_what_it_may_know_of(web: httpx.Client, memory: Mem
     id = answered.json()["ids"][0]
     for path in (f"/v1/messages/{id}/thread", f"/v1/messages/{question}/replies"):
         shown = web.get(path, headers=bearer(of_room))
-        assert [one["record"]["id"] for one in shown.json()["items"]] == [id], shown.text
+        assert [item["record"]["id"] for item in shown.json()["items"]] == [id], shown.text
         assert "Zanzibar" not in shown.text
     assert web.get(f"/v1/messages/{question}", headers=bearer(of_room)).status_code == 404
     assert reply(of_room, "nobody").status_code == 404

@@ -57,7 +57,7 @@ def fault(told: bytes) -> tuple[int, str]:
     lines = head.decode().lower().split("\r\n")
     assert "content-type: application/json" in lines
     assert "x-content-type-options: nosniff" in lines
-    assert any(one.startswith("x-request-id: ") for one in lines)
+    assert any(line.startswith("x-request-id: ") for line in lines)
     error = json.loads(body)["error"]
     assert set(error) == {"code", "message", "detail"}
     assert error["message"]

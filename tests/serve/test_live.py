@@ -49,10 +49,14 @@ def test_each_change_is_told_as_it_is_made(address: str, memory: Memory):
         memory.add("hers not", id="b")
         memory.update("a", text="two")
         memory.delete("a")
-        assert [text_of(one) for one in islice(ana, 3)] == [("added", "one"), ("updated", "two"), ("deleted", "two")]
+        assert [text_of(change) for change in islice(ana, 3)] == [
+            ("added", "one"),
+            ("updated", "two"),
+            ("deleted", "two"),
+        ]
         told = list(islice(every, 4))
-        assert [one.id for one in told] == ["a", "b", "a", "a"]
-        assert [text_of(one) for one in islice(client.live(after=told[1].cursor), 2)] == [
+        assert [change.id for change in told] == ["a", "b", "a", "a"]
+        assert [text_of(change) for change in islice(client.live(after=told[1].cursor), 2)] == [
             ("updated", "two"),
             ("deleted", "two"),
         ]
@@ -84,7 +88,7 @@ def test_events_as_they_stand_on_the_line(address: str, memory: Memory):
         with web.stream("GET", "/v1/changes", headers=STREAM) as answer:
             assert ": still here" in islice(answer.iter_lines(), 20)
         page = web.get("/v1/changes", params={"after": cursor}).json()
-        assert [one["id"] for one in page["items"]] == ["b"]
+        assert [item["id"] for item in page["items"]] == ["b"]
         for bad in (
             {"after": "x"},
             {"as_of": "2026-05-01T00:00:00Z"},

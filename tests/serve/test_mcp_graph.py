@@ -73,7 +73,7 @@ def calls(count: int, seed: int) -> Iterator[tuple[str, dict[str, Any]]]:
     }
     yield (
         "create_entities",
-        {"entities": [{"name": one, "entityType": "person", "observations": []} for one in NAMES[:3]]},
+        {"entities": [{"name": name, "entityType": "person", "observations": []} for name in NAMES[:3]]},
     )
     for _ in range(count):
         name = chance.choice(list(makers))
@@ -111,7 +111,7 @@ def shape(schema: dict[str, Any], whole: dict[str, Any] | None = None) -> Any:
     if "$ref" in schema:
         return shape(whole["$defs"][schema["$ref"].rpartition("/")[2]], whole)
     if schema.get("type") == "object":
-        fields = {name: shape(one, whole) for name, one in schema.get("properties", {}).items()}
+        fields = {name: shape(field, whole) for name, field in schema.get("properties", {}).items()}
         return fields, sorted(schema.get("required", []))
     if schema.get("type") == "array":
         return [shape(schema["items"], whole)]
@@ -131,11 +131,11 @@ def test_the_graph_is_made_of_records_within_the_scope(graph: Any, memory: Memor
     assert ana.search("what tea does Ana like?")[0].text == "Ana: likes green tea"
     [relation] = ana.relationships.list(entity="ana")
     assert (relation.entity, relation.target, relation.type) == ("Ana", "Acme", "works_at")
-    assert all((one.source or "").startswith("mcp") and one.trust == 0.9 for one in ana.list())
+    assert all((record.source or "").startswith("mcp") and record.trust == 0.9 for record in ana.list())
     assert memory.scope(user="bob").count() == 0
     # Where no word is found as it stands, recall finds what is meant.
     found = graph.got("search_nodes", query="which tea does she like")
-    assert [one["name"] for one in found["entities"]] == ["Ana"]
+    assert [entity["name"] for entity in found["entities"]] == ["Ana"]
 
 
 def test_what_is_wrong_changes_nothing(graph: Any, memory: Memory):
@@ -161,11 +161,11 @@ def test_orders_to_an_assistant_are_held_back(graph: Any, memory: Memory):
 
 def test_two_servers_on_one_file_see_one_graph(tmp_path: Path, assistant: Callable[..., Any]):
     file = str(tmp_path / "a.db")
-    one, other = (assistant(command=[file, "--compat", "graph"]) for _ in range(2))
-    one.got("create_entities", entities=[{"name": "Ana", "entityType": "person", "observations": ["a"]}])
+    first, other = (assistant(command=[file, "--compat", "graph"]) for _ in range(2))
+    first.got("create_entities", entities=[{"name": "Ana", "entityType": "person", "observations": ["a"]}])
     assert (
         other.got("create_entities", entities=[{"name": "Ana", "entityType": "x", "observations": []}])["entities"]
         == []
     )
     other.got("add_observations", observations=[{"entityName": "Ana", "contents": ["a", "b"]}])
-    assert one.got("read_graph")["entities"] == [{"name": "Ana", "entityType": "person", "observations": ["a", "b"]}]
+    assert first.got("read_graph")["entities"] == [{"name": "Ana", "entityType": "person", "observations": ["a", "b"]}]

@@ -27,12 +27,12 @@ def ids(memory: Memory) -> dict[str, str]:
     bob.profiles.update("bob", {"city": SECRET})
     memory.scope(tenant="other").add(f"other {SECRET}")
     memory.pool("team").add(f"pool {SECRET}")
-    return {one.kind: one.id for one in memory.scope(user="bob").list(limit=1_000)}
+    return {record.kind: record.id for record in memory.scope(user="bob").list(limit=1_000)}
 
 
 def state(memory: Memory) -> list[Any]:
     views = (memory.scope(user="bob"), memory.scope(tenant="other"), memory.pool("team"))
-    return [[one.to_dict() for one in view.list(limit=1_000)] for view in views]
+    return [[record.to_dict() for record in view.list(limit=1_000)] for view in views]
 
 
 def tries(ids: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -63,7 +63,9 @@ def test_a_memory_is_used_over_http(serve: Any, memory: Memory, assistant: Calla
     helper = assistant(url=f"{serve()}/mcp", mode=mode)
     made = helper.got("remember", text="Ana prefers tea.", user="ana")
     assert memory.get(made["id"]).scope.user == "ana"
-    assert [one["id"] for one in helper.got("recall", query="tea", user="ana", kinds=["note"])["items"]] == [made["id"]]
+    assert [item["id"] for item in helper.got("recall", query="tea", user="ana", kinds=["note"])["items"]] == [
+        made["id"]
+    ]
     assert helper.got("recall", query="tea", user="bob")["items"] == []
     assert helper.client.protocol_version == {"legacy": "2025-11-25", "auto": "2026-07-28"}[mode]
 
@@ -193,4 +195,6 @@ def test_what_is_no_request_of_the_protocol(serve: Any):
 def test_the_trail_says_which_key_did_it(serve: Any, memory: Memory, keys: ApiKeys, assistant: Callable[..., Any]):
     key, text = keys.add(user="ana")
     assistant(url=f"{serve()}/mcp", key=text).got("remember", text="Ana prefers tea.")
-    assert [one.actor for one in memory.audit.list(actor=f"key:{key.id}", operation="write")][:1] == [f"key:{key.id}"]
+    assert [entry.actor for entry in memory.audit.list(actor=f"key:{key.id}", operation="write")][:1] == [
+        f"key:{key.id}"
+    ]

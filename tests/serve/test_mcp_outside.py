@@ -63,8 +63,8 @@ def test_the_server_conforms(serve: Any, memory: Memory, tmp_path: Path, script:
     command += ["--expected-failures", str(BASELINES / f"{version}.yml"), "--output-dir", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 0, done.stdout[-6_000:] + done.stderr
-    checks = [one for file in tmp_path.glob("*/checks.json") for one in json.loads(file.read_text())]
-    assert sum(one["status"] == "SUCCESS" for one in checks) >= 30
+    checks = [check for file in tmp_path.glob("*/checks.json") for check in json.loads(file.read_text())]
+    assert sum(check["status"] == "SUCCESS" for check in checks) >= 30
 
 
 def test_a_stale_baseline_fails(serve: Any, tmp_path: Path, script: Script):

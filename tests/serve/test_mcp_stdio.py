@@ -28,8 +28,8 @@ def call(id: int, tool: str, **arguments: Any) -> dict[str, Any]:
 
 def piped(*arguments: object, lines: list[Any]) -> "tuple[dict[Any, Any], str, int]":
     """Send lines, wait for the answers, hang up; return the answers by id, what was logged, and the exit code."""
-    sent = "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in lines)
-    wanted: set[int] = {one["id"] for one in lines if not isinstance(one, str) and "id" in one}
+    sent = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    wanted: set[int] = {line["id"] for line in lines if not isinstance(line, str) and "id" in line}
     answers: dict[Any, Any] = {}
     with subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
@@ -68,7 +68,7 @@ def test_a_memory_outlives_the_assistant(tmp_path: Path, assistant: Callable[...
     # Others share the file, in the protocol of today as well.
     second = assistant(command=[file, "--user", "ana", "--tenant", "acme", "--read-only"], mode="auto")
     assert second.client.protocol_version == "2026-07-28"
-    assert [one["id"] for one in second.got("recall", query="tea", kinds=["note"])["items"]] == [made["id"]]
+    assert [item["id"] for item in second.got("recall", query="tea", kinds=["note"])["items"]] == [made["id"]]
     assert set(second.tools()) == {"recall", "context", "facts", "history", "tasks"}
     with pytest.raises(Exception, match="Unknown tool: remember"):
         second.use("remember", text="x")
@@ -124,7 +124,7 @@ def test_a_memory_on_a_server_is_used_through_a_pipe(
     monkeypatch.setenv("REMEMO_KEY", text)
     helper = assistant(command=[url, "--room", "tea"])
     made = helper.got("remember", text="Ana lives in Lisbon.")
-    assert [one["object"] for one in made["facts"]] == ["Lisbon"]
+    assert [fact["object"] for fact in made["facts"]] == ["Lisbon"]
     record = memory.get(made["id"])
     assert (record.scope.user, record.scope.room, record.trust) == ("ana", "tea", 0.9)
     assert helper.got("recall", query="Lisbon", kinds=["note"])["items"][0]["id"] == made["id"]
@@ -132,7 +132,7 @@ def test_a_memory_on_a_server_is_used_through_a_pipe(
     task = helper.got("note_task", text="Pack")["task"]["id"]
     assert helper.got("note_task", id=task, status="done")["task"]["status"] == "done"
     assert helper.got("forget", ids=[made["id"]])["facts"] == 1
-    assert [str(one.uri) for one in helper.ask("list_resources").resources] == [
+    assert [str(resource.uri) for resource in helper.ask("list_resources").resources] == [
         "rememo://rooms/tea",
         "rememo://profiles/ana",
     ]

@@ -45,7 +45,7 @@ def test_what_an_assistant_writes_says_so_and_is_trusted_less(helper: Any, ana: 
     assert note.trust == 0.9
     task = ana.get(helper.got("note_task", text="Buy tea")["task"]["id"])
     turn = ana.get(helper.got("log_turn", user_said="I like tea.")["ids"][0])
-    assert [(one.source, one.trust) for one in (task, turn)] == [(note.source, 0.9)] * 2
+    assert [(record.source, record.trust) for record in (task, turn)] == [(note.source, 0.9)] * 2
 
 
 def test_orders_to_an_assistant_are_held_back(helper: Any, ana: Memory):
@@ -59,7 +59,9 @@ def test_orders_to_an_assistant_are_held_back(helper: Any, ana: Memory):
     # Nor can they be put into what was trusted before.
     trusted = ana.add("Ana prefers tea.").id
     assert helper.got("remember", text=bad, replaces=trusted)["outcome"] == "held back"
-    assert not [one for one in helper.got("recall", query="instructions prompt tea")["items"] if one["kind"] == "note"]
+    assert not [
+        item for item in helper.got("recall", query="instructions prompt tea")["items"] if item["kind"] == "note"
+    ]
 
 
 def test_orders_are_not_smuggled_in_as_facts(helper: Any, ana: Memory):
@@ -106,7 +108,7 @@ def test_recalled_text_carries_marks_and_is_not_learned_again(helper: Any, ana: 
     before = ana.count()
     quoted = helper.said("recall", query="Lisbon")
     helper.got("remember", text=f"Ana asked about it again.\n{quoted}")
-    [note] = [one for one in ana.list(kind="note") if "again" in one.text]
+    [note] = [note for note in ana.list(kind="note") if "again" in note.text]
     assert note.text == "Ana asked about it again."
     assert ana.count() == before + 1
 
@@ -165,23 +167,23 @@ def test_facts_are_kept_ended_and_taken_back(helper: Any, ana: Memory):
         facts=[{"subject": "Ana", "predicate": "lives in", "object": "Porto", "since": "2026-01-01"}],
     )
     now = helper.got("facts", subject="user", predicate="lives_in")["facts"]
-    assert [one["object"] for one in now] == ["Porto"]
+    assert [fact["object"] for fact in now] == ["Porto"]
     then = helper.got("facts", subject="ana", predicate="lives_in", at="2025-07-01")["facts"]
-    assert [one["object"] for one in then] == ["Lisbon"]
-    assert {one["object"] for one in helper.got("facts", all=True)["facts"]} == {"Lisbon", "Porto"}
+    assert [fact["object"] for fact in then] == ["Lisbon"]
+    assert {fact["object"] for fact in helper.got("facts", all=True)["facts"]} == {"Lisbon", "Porto"}
     gone = helper.got("forget", ids=[made["id"]])
     assert gone["facts"] == 1
-    assert {one["object"] for one in helper.got("facts", all=True)["facts"]} == {"Porto"}
+    assert {fact["object"] for fact in helper.got("facts", all=True)["facts"]} == {"Porto"}
 
 
 def test_facts_are_found_by_the_rules_when_none_are_given(helper: Any):
     made = helper.got("remember", text="Ana works at Acme.")
-    assert [(one["predicate"], one["object"]) for one in made["facts"]] == [("works_at", "Acme")]
+    assert [(fact["predicate"], fact["object"]) for fact in made["facts"]] == [("works_at", "Acme")]
     corrected = helper.got("remember", text="Ana works at Initech.", replaces=made["id"])
     assert (corrected["outcome"], corrected["id"]) == ("replaced", made["id"])
-    assert [one["object"] for one in helper.got("facts", all=True)["facts"]] == ["Initech"]
+    assert [fact["object"] for fact in helper.got("facts", all=True)["facts"]] == ["Initech"]
     versions = helper.got("history", id=made["id"])["items"]
-    assert [(one["version"], one["text"]) for one in versions] == [
+    assert [(version["version"], version["text"]) for version in versions] == [
         (1, "Ana works at Acme."),
         (2, "Ana works at Initech."),
     ]
@@ -198,7 +200,7 @@ def test_turns_are_kept_word_for_word_and_learned_from(helper: Any, ana: Memory)
     ]
     assert [ana.get(id).scope.room for id in ids] == ["chat-1", "chat-1"]
     past = helper.got("history", room="chat-1")["items"]
-    assert [(one["speaker"], one["text"]) for one in past] == [
+    assert [(message["speaker"], message["text"]) for message in past] == [
         ("user", "I moved to Porto. My cat is Miso."),
         ("assistant", "Nice!"),
     ]
@@ -209,7 +211,7 @@ def test_a_task_from_noted_to_done(helper: Any):
     task = helper.got("note_task", text="Water the plants", due="2026-05-02", repeats="weekly", priority=3)["task"]
     assert (task["status"], task["due"], task["repeats"]) == ("open", "2026-05-02T00:00:00Z", "weekly")
     assert helper.got("note_task", id=task["id"], status="done")["task"]["due"] == "2026-05-09T00:00:00Z"
-    assert [one["id"] for one in helper.got("tasks")["tasks"]] == [task["id"]]
+    assert [task["id"] for task in helper.got("tasks")["tasks"]] == [task["id"]]
     assert helper.got("tasks", due=True)["tasks"] == []
     assert helper.got("note_task", id=task["id"], status="dropped")["task"]["status"] == "dropped"
     assert helper.got("tasks")["tasks"] == []
@@ -267,7 +269,7 @@ def test_every_tool_says_what_it_takes_gives_and_does(helper: Any):
         assert told.output_schema["type"] == "object"
         assert 60 < len(told.description) < 500
     # All of it is read by a model at the start of every conversation.
-    assert len(json.dumps([[one.description, one.input_schema] for one in tools.values()])) < 12_000
+    assert len(json.dumps([[described.description, described.input_schema] for described in tools.values()])) < 12_000
 
 
 def test_rooms_documents_and_profiles_can_be_read_page_by_page(helper: Any, ana: Memory, memory: Memory):
@@ -286,15 +288,15 @@ def test_rooms_documents_and_profiles_can_be_read_page_by_page(helper: Any, ana:
         found += page.resources
         cursor, pages = page.next_cursor, pages + 1
     assert pages == 2
-    addresses = [str(one.uri) for one in found]
+    addresses = [str(resource.uri) for resource in found]
     assert len(set(addresses)) == len(addresses) == 62
-    assert not [one for one in addresses if "secret" in one or "bob" in one]
-    texts = {one: helper.ask("read_resource", one).contents[0].text for one in addresses}
+    assert not [address for address in addresses if "secret" in address or "bob" in address]
+    texts = {address: helper.ask("read_resource", address).contents[0].text for address in addresses}
     assert all(is_recalled(text) for text in texts.values())
     assert "said in 7" in texts["rememo://rooms/room%2007%2F%C3%BC"]
     assert "Tea comes from leaves." in texts[f"rememo://documents/{document}"]
     assert "city: Porto" in texts["rememo://profiles/ana"]
-    assert [one.uri_template for one in helper.ask("list_resource_templates").resource_templates] == [
+    assert [template.uri_template for template in helper.ask("list_resource_templates").resource_templates] == [
         "rememo://rooms/{room}", "rememo://documents/{id}", "rememo://profiles/{user}",
     ]  # fmt: skip
 
@@ -318,7 +320,9 @@ def test_a_cursor_of_somebody_else_is_refused(helper: Any):
 def test_prompts_hold_what_is_remembered(helper: Any, ana: Memory):
     helper.got("remember", text="Ana lives in Lisbon.")
     ana.scope(room="chat-1").messages.add("user", "The launch is on Friday.")
-    told = {one.name: [argument.name for argument in one.arguments] for one in helper.ask("list_prompts").prompts}
+    told = {
+        prompt.name: [argument.name for argument in prompt.arguments] for prompt in helper.ask("list_prompts").prompts
+    }
     assert told == {"what_do_you_know_about_me": [], "summarise_room": ["room"]}
     known = helper.ask("get_prompt", "what_do_you_know_about_me", {}).messages[0].content.text
     assert "Lisbon" in known
@@ -369,10 +373,10 @@ def test_the_next_call_sees_what_the_last_one_taught(helper: Any, clock: ManualC
     for city, other in (("Lisbon", "Porto"), ("Braga", "Faro"), ("Tomar", "Sintra")):
         clock.advance()
         made = helper.got("remember", text=f"The user moved to {city}.")
-        assert [(one["predicate"], one["object"]) for one in made["facts"]] == [("lives_in", city)]
+        assert [(fact["predicate"], fact["object"]) for fact in made["facts"]] == [("lives_in", city)]
         assert f"ana lives in {city}" in helper.said("context", query="where does the user live?")
         clock.advance()
         helper.got("log_turn", user_said=f"I moved to {other}.")
-        assert [one["object"] for one in helper.got("facts")["facts"]] == [other]
+        assert [fact["object"] for fact in helper.got("facts")["facts"]] == [other]
         [item, *_] = helper.got("recall", query="where does ana live?", kinds=["fact"])["items"]
         assert item["text"] == f"ana lives in {other}"

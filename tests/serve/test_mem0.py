@@ -185,27 +185,27 @@ def is_odd(suspect: IncomingRecord) -> bool:
 
 
 def texts(answer: Any) -> list[str]:
-    return [one["memory"] for one in answer["results"]]
+    return [result["memory"] for result in answer["results"]]
 
 
 @pytest.mark.requirement("api.rest")
 def test_a_memory_lives_its_life(client: Client, memory: Memory):
     added = client.add(SAID, user_id="ana", agent_id="helper", run_id="r1", metadata={"topic": "home"})
     assert added["status"] == "SUCCEEDED"
-    assert {one["memory"] for one in added["results"]} >= {"ana lives in Lisbon", "Miso is a cat"}
-    assert {(one["event"], one["user_id"], one["agent_id"], one["run_id"]) for one in added["results"]} == {
-        ("ADD", "ana", "helper", "r1")
-    }
-    assert all(one["metadata"] == {"topic": "home"} for one in added["results"])
+    assert {result["memory"] for result in added["results"]} >= {"ana lives in Lisbon", "Miso is a cat"}
+    assert {
+        (result["event"], result["user_id"], result["agent_id"], result["run_id"]) for result in added["results"]
+    } == {("ADD", "ana", "helper", "r1")}
+    assert all(result["metadata"] == {"topic": "home"} for result in added["results"])
     # What was said is kept as it was said.
-    said = [one.content for one in memory.scope(user="ana", agent="helper", room="r1").messages.history()]
-    assert said == [one["content"] for one in SAID]
+    said = [message.content for message in memory.scope(user="ana", agent="helper", room="r1").messages.history()]
+    assert said == [message["content"] for message in SAID]
 
     found = client.search("where does ana live?", filters={"user_id": "ana"}, top_k=3)["results"]
     assert found[0]["memory"] == "ana lives in Lisbon"
     assert set(found[0]) == FIELDS | {"score", "status", "superseded_by", "sources"}
     assert (found[0]["status"], found[0]["superseded_by"]) == ("current", None)
-    assert [one["memory"] for one in found[0]["sources"]] == [SAID[0]["content"]]
+    assert [source["memory"] for source in found[0]["sources"]] == [SAID[0]["content"]]
     assert 1 < len(found) <= 3
     assert 0 < found[-1]["score"] <= found[0]["score"] <= 1
 
@@ -216,7 +216,7 @@ def test_a_memory_lives_its_life(client: Client, memory: Memory):
         "ana lives in Porto", ["fact"], {"topic": "move"},
     )  # fmt: skip
     assert client.get(home)["memory"] == "ana lives in Porto"
-    assert [one.object for one in memory.facts.list(subject="ana", predicate="lives_in")] == ["Porto"]
+    assert [fact.object for fact in memory.facts.list(subject="ana", predicate="lives_in")] == ["Porto"]
     # What says something else of something else becomes a note; the old id leads to it.
     assert client.update(home, text="She looks at the sea every morning")["categories"] == ["note"]
     assert client.get(home)["memory"] == "She looks at the sea every morning"
@@ -232,21 +232,23 @@ def test_a_memory_lives_its_life(client: Client, memory: Memory):
 def test_without_infer_each_message_is_a_memory(client: Client, clock: ManualClock):
     added = client.add([*SAID, {"role": "user", "content": "Plain."}], user_id="ana", infer=False, app_id="app")
     assert texts(added) == [SAID[0]["content"], "Lovely!", "Plain."]
-    [note] = [one["id"] for one in added["results"] if one["memory"] == "Plain."]
+    [note] = [result["id"] for result in added["results"] if result["memory"] == "Plain."]
     clock.advance(60)
     client.update(note, text="Plain words.")
     client.update(note, metadata={"a": 1})
     known = client.get_all(filters={"user_id": "ana"})["results"]
-    assert {one["memory"] for one in known} == {SAID[0]["content"], "Lovely!", "Plain words."}, "nothing was learned"
+    assert {result["memory"] for result in known} == {SAID[0]["content"], "Lovely!", "Plain words."}, (
+        "nothing was learned"
+    )
     client.delete(note)
     told = client.history(note)
-    assert [(one["event"], one["old_memory"], one["new_memory"]) for one in told] == [
+    assert [(change["event"], change["old_memory"], change["new_memory"]) for change in told] == [
         ("ADD", None, "Plain."),
         ("UPDATE", "Plain.", "Plain words."),
         ("DELETE", "Plain words.", None),
     ]
-    assert {one["memory_id"] for one in told} == {note}
-    assert len({one["id"] for one in told}) == 3
+    assert {change["memory_id"] for change in told} == {note}
+    assert len({change["id"] for change in told}) == 3
     assert told[0]["updated_at"] < told[1]["updated_at"]
 
 
@@ -256,9 +258,9 @@ def test_pages_are_newest_first_and_whole(client: Client, clock: ManualClock):
         clock.advance()
     client.add("other", user_id="bob", infer=False)
     pages = [client.get_all(filters={"user_id": "ana"}, page=page, page_size=2) for page in (1, 2, 3)]
-    assert [texts(one) for one in pages] == [["note 4", "note 3"], ["note 2", "note 1"], ["note 0"]]
-    assert [one["count"] for one in pages] == [5, 5, 5]
-    assert [one["previous"] is None for one in pages] == [True, False, False]
+    assert [texts(page) for page in pages] == [["note 4", "note 3"], ["note 2", "note 1"], ["note 0"]]
+    assert [page["count"] for page in pages] == [5, 5, 5]
+    assert [page["previous"] is None for page in pages] == [True, False, False]
     assert pages[0]["next"].endswith("/v3/memories/?page=2&page_size=2")
     assert pages[2]["next"] is None
     both = client.get_all(filters={"OR": [{"user_id": "ana"}, {"user_id": "bob"}]}, page=1, page_size=2)
@@ -278,8 +280,8 @@ def test_all_that_a_service_has_is_brought_in_as_the_guide_says(sync: Client, tm
     (tmp_path / "memories.json").write_text(json.dumps(pages))
     with Memory(":memory:", embedder=None, settings=Settings(worker=False)) as new:
         assert import_from(new, tmp_path / "memories.json", "mem0").added == {"note": 3}
-        found = {one.text: one for one in new.list()}
-    assert {(one.text, one.scope.user, one.scope.agent, one.scope.room) for one in found.values()} == {
+        found = {record.text: record for record in new.list()}
+    assert {(record.text, record.scope.user, record.scope.agent, record.scope.room) for record in found.values()} == {
         ("likes tea", "ana", None, None),
         ("speaks French", "ana", "helper", "r1"),
         ("answers briefly", None, "helper", None),
@@ -337,7 +339,7 @@ def test_filters_choose(sync: Client):
         found = texts(sync.search("tea bread wine soup", filters=filters))
         assert set(found) == wanted, filters
         assert len(found) == len(wanted)
-    ids = [one["id"] for one in sync.get_all(filters={"user_id": "ana"})["results"]]
+    ids = [result["id"] for result in sync.get_all(filters={"user_id": "ana"})["results"]]
     assert sync.get_all(filters={"memory_ids": ids[:1]})["count"] == 1
     assert set(sync.search("tea", fields=["memory", "score"])["results"][0]) == {"id", "memory", "score"}
     assert "there is no field 'nonsense'" in sync.refused("search", "tea", fields=["nonsense"])[1]
@@ -373,10 +375,10 @@ def test_two_users_are_kept_apart(client: Client, driver: Driver, host: str, key
     bobs = client.add("I live in Oslo", user_id="bob")["results"][0]["id"]
     assert "Oslo" not in str(client.search("who lives where?", filters={"user_id": "ana"}))
     assert "Oslo" not in str(client.get_all(filters={"user_id": "ana"}))
-    before = [one.to_dict() for one in memory.scope(user="bob").list()]
+    before = [record.to_dict() for record in memory.scope(user="bob").list()]
     ana = Client(driver, client.kind, host, keys.add(user="ana")[1])
     assert "Oslo" not in str(ana.get_all()) + str(ana.search("Oslo")) + str(ana.users())
-    assert {one["name"] for one in ana.users()["results"]} == {"ana"}
+    assert {entity["name"] for entity in ana.users()["results"]} == {"ana"}
     for method, arguments, named, kind in (
         ("get", [bobs], {}, "MemoryNotFoundError"),
         ("history", [bobs], {}, "MemoryNotFoundError"),
@@ -392,7 +394,7 @@ def test_two_users_are_kept_apart(client: Client, driver: Driver, host: str, key
     ):
         assert ana.refused(method, *arguments, **named)[0] == kind, (method, named)
     ana.delete_all(user_id="*", agent_id="*", run_id="*", app_id="*")
-    assert [one.to_dict() for one in memory.scope(user="bob").list()] == before
+    assert [record.to_dict() for record in memory.scope(user="bob").list()] == before
     assert client.get_all(filters={"user_id": "ana"})["count"] == 0
     reader = Client(driver, client.kind, host, keys.add(rights=["read"])[1])
     assert reader.get_all()["count"] == len(before)
@@ -413,7 +415,7 @@ def test_batches_and_entities(client: Client, memory: Memory):
     assert client.get(ids[0])["memory"] == "first"
     assert client.batch_delete([{"memory_id": ids[2]}]) == {"message": "Successfully deleted 1 memories"}
 
-    found = {(one["type"], one["name"]): one["total_memories"] for one in client.users()["results"]}
+    found = {(entity["type"], entity["name"]): entity["total_memories"] for entity in client.users()["results"]}
     assert found == {
         ("user", "ana"): 2, ("agent", "helper"): 1, ("app", "shop"): 1, ("run", "r0"): 1, ("run", "r1"): 1,
     }  # fmt: skip
@@ -442,10 +444,10 @@ def test_deleting_reaches_no_further_than_asked(sync: Client, memory: Memory):
         memory.clear()
         fill()
         sync.delete_all(**named)
-        assert {one.text for one in memory.list()} == left, named
+        assert {record.text for record in memory.list()} == left, named
     fill()
     sync.with_options("delete_all", options=("DeleteAllMemoryOptions", {"filters": {"user_id": "bob"}}))
-    assert {one.text for one in memory.list()} == {"note 0", "note 2"}
+    assert {record.text for record in memory.list()} == {"note 0", "note 2"}
     sync.with_options("add", "typed", options=("AddMemoryOptions", {"filters": {"user_id": "cleo"}, "infer": False}))
     assert memory.users() == ["ana", "cleo"]
 
@@ -496,15 +498,15 @@ def test_what_was_superseded_is_left_out_of_searches_and_marked_elsewhere(
     sync.add("I live in Paris.", user_id="bob")
     found = sync.search(question, filters=mine)["results"]
     assert (found[0]["memory"], found[0]["status"]) == ("ana lives in Porto", "current")
-    assert not [one for one in found if "Lisbon" in one["memory"]]
+    assert not [result for result in found if "Lisbon" in result["memory"]]
     # What held before is found where that is asked for, and with everything else where all of it is.
     assert "Lisbon" in sync.search("where did ana live before Porto?", filters=mine)["results"][0]["memory"]
     everything = sync.search(question, filters={"user_id": "*"}, latest_only=False)["results"]
     assert everything[0]["memory"] == "ana lives in Porto"
-    [old] = [one for one in everything if one["memory"] == "I live in Lisbon."]
+    [old] = [result for result in everything if result["memory"] == "I live in Lisbon."]
     assert (old["status"], old["superseded_by"]) == ("superseded", found[0]["id"])
     # Lists and single memories say so too.
-    marks = {one["memory"]: one["status"] for one in sync.get_all(filters=mine)["results"]}
+    marks = {result["memory"]: result["status"] for result in sync.get_all(filters=mine)["results"]}
     assert marks == {"I live in Lisbon.": "superseded", "I moved to Porto.": "unknown", "ana lives in Porto": "current"}
     assert sync.get(lisbon["id"])["superseded_by"] == found[0]["id"]
 
@@ -530,7 +532,7 @@ def test_images_tools_and_what_is_held_back(sync: Client, memory: Memory):
     )
     memory.quarantine.rule("odd", trusted=True)(is_odd)
     held = sync.add("something odd", user_id="ana")
-    assert [(one["event"], one["reason"]) for one in held["results"]] == [("NOOP", "held back: odd: odd")]
+    assert [(result["event"], result["reason"]) for result in held["results"]] == [("NOOP", "held back: odd: odd")]
 
 
 def test_a_server_without_keys_takes_any_of_theirs(driver: Driver, host: str):
@@ -558,12 +560,12 @@ def test_the_command_line(driver: Driver, host: str, keys: ApiKeys, memory: Memo
     assert "carl works at Acme" in run("search", "where does he work?", "-u", "carl")
     [note] = data("add", "Plain", "-u", "carl", "--no-infer")
     assert note["event"] == "ADD"
-    assert {one["memory"] for one in data("list", "-u", "carl")} >= {"carl likes jazz", "Plain"}
+    assert {result["memory"] for result in data("list", "-u", "carl")} >= {"carl likes jazz", "Plain"}
     assert data("update", note["id"], "Plain words")["memory"] == "Plain words"
     data("delete", note["id"], "--force")
     assert "Resource not found" in run("get", note["id"], fails=True)
     assert "there is no category 'food' here" in run("list", "-u", "carl", "--category", "food", fails=True)
-    assert [one["name"] for one in data("entity", "list", "users")] == ["carl"]
+    assert [entity["name"] for entity in data("entity", "list", "users")] == ["carl"]
     run("delete", "--all", "-u", "carl", "--force")
     assert memory.list(kind=["message", "note", "fact"]) == []
     environment["MEM0_API_KEY"] = "wrong"

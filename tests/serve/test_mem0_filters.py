@@ -34,26 +34,26 @@ RECORDS = [
 
 # Each leaf with what it means, told in another way than the code under test tells it.
 LEAVES: list[Tree] = [
-    ({"metadata": {"a": 1}}, lambda one: one.metadata.get("a") == 1 and one.metadata["a"] is not True),
-    ({"metadata": {"a": {"ne": "x"}}}, lambda one: one.metadata.get("a") != "x"),
-    ({"metadata": {"a": {"in": [1, "x"]}}}, lambda one: one.metadata.get("a") in (1, "x") and one.metadata["a"] is not True),
-    ({"app_id": "*"}, lambda one: "app_id" in one.metadata),
-    ({"categories": {"in": ["fact", "note"]}}, lambda one: one.kind in ("fact", "note")),
-    ({"categories": {"ne": "fact"}}, lambda one: one.kind != "fact"),
-    ({"categories": {"contains": "ote"}}, lambda one: one.kind == "note"),
-    ({"created_at": {"gte": "2026-05-01T12:00:00Z"}}, lambda one: one.at >= MOMENTS[1]),
-    ({"created_at": {"lt": "2026-05-02"}}, lambda one: one.at < MOMENTS[2]),
-    ({"created_at": {"lte": "2026-05-02"}}, lambda one: one.at < MOMENTS[4]),
-    ({"timestamp": {"gt": "2026-05-01"}}, lambda one: one.at >= MOMENTS[2]),
-    ({"created_at": {"ne": "2026-05-01"}}, lambda one: one.at >= MOMENTS[2]),
-    ({"created_at": MOMENTS[1].isoformat()}, lambda one: one.at == MOMENTS[1]),
+    ({"metadata": {"a": 1}}, lambda record: record.metadata.get("a") == 1 and record.metadata["a"] is not True),
+    ({"metadata": {"a": {"ne": "x"}}}, lambda record: record.metadata.get("a") != "x"),
+    ({"metadata": {"a": {"in": [1, "x"]}}}, lambda record: record.metadata.get("a") in (1, "x") and record.metadata["a"] is not True),
+    ({"app_id": "*"}, lambda record: "app_id" in record.metadata),
+    ({"categories": {"in": ["fact", "note"]}}, lambda record: record.kind in ("fact", "note")),
+    ({"categories": {"ne": "fact"}}, lambda record: record.kind != "fact"),
+    ({"categories": {"contains": "ote"}}, lambda record: record.kind == "note"),
+    ({"created_at": {"gte": "2026-05-01T12:00:00Z"}}, lambda record: record.at >= MOMENTS[1]),
+    ({"created_at": {"lt": "2026-05-02"}}, lambda record: record.at < MOMENTS[2]),
+    ({"created_at": {"lte": "2026-05-02"}}, lambda record: record.at < MOMENTS[4]),
+    ({"timestamp": {"gt": "2026-05-01"}}, lambda record: record.at >= MOMENTS[2]),
+    ({"created_at": {"ne": "2026-05-01"}}, lambda record: record.at >= MOMENTS[2]),
+    ({"created_at": MOMENTS[1].isoformat()}, lambda record: record.at == MOMENTS[1]),
 ]  # fmt: skip
 WANTED: list[Tree] = [
-    ({"user_id": "ana"}, lambda one: one.scope.user == "ana"),
-    ({"user_id": {"in": ["ana", "bob"]}}, lambda one: one.scope.user in ("ana", "bob")),
+    ({"user_id": "ana"}, lambda record: record.scope.user == "ana"),
+    ({"user_id": {"in": ["ana", "bob"]}}, lambda record: record.scope.user in ("ana", "bob")),
     ({"run_id": "*"}, lambda _: True),
-    ({"memory_ids": ["1", "2", "7"]}, lambda one: one.id in ("1", "2", "7")),
-    ({"metadata": {"a": {"gt": 1}}}, lambda one: one.metadata.get("a") == 2),
+    ({"memory_ids": ["1", "2", "7"]}, lambda record: record.id in ("1", "2", "7")),
+    ({"metadata": {"a": {"gt": 1}}}, lambda record: record.metadata.get("a") == 2),
 ]
 
 
@@ -63,10 +63,10 @@ def trees() -> st.SearchStrategy[Tree]:
     def grown(parts: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
         several = st.lists(parts, min_size=1, max_size=3)
         return st.one_of(
-            several.map(lambda some: ({"AND": [one for one, _ in some]}, _all(some))),
-            several.map(lambda some: ({"OR": [one for one, _ in some]}, _any(some))),
-            several.map(lambda some: ({"NOT": [one for one, _ in some]}, _none(some))),
-            parts.map(lambda one: ({"NOT": one[0]}, _none([one]))),
+            several.map(lambda some: ({"AND": [part for part, _ in some]}, _all(some))),
+            several.map(lambda some: ({"OR": [part for part, _ in some]}, _any(some))),
+            several.map(lambda some: ({"NOT": [part for part, _ in some]}, _none(some))),
+            parts.map(lambda part: ({"NOT": part[0]}, _none([part]))),
         )
 
     return st.recursive(st.sampled_from(LEAVES), grown, max_leaves=6)
@@ -88,10 +88,10 @@ def matching_ids(alternatives: list[Alternative]) -> set[str]:
     """Return the ids that alternatives mean."""
     filters = [
         Filter(
-            scope=Scope(**one.labels), kinds=tuple(one.kinds or ()), ids=None if one.ids is None else tuple(one.ids),
-            after=one.after, before=one.before, conditions=one.conditions,
+            scope=Scope(**alternative.labels), kinds=tuple(alternative.kinds or ()), ids=None if alternative.ids is None else tuple(alternative.ids),
+            after=alternative.after, before=alternative.before, conditions=alternative.conditions,
         )
-        for one in alternatives
+        for alternative in alternatives
     ]  # fmt: skip
     return {record.id for record in RECORDS for filter in filters if filter.matches(record, NOW)}
 

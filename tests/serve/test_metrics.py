@@ -23,9 +23,9 @@ def samples(web: httpx.Client, **headers: str) -> dict[tuple[str, tuple[tuple[st
     answer = web.get("/metrics", headers=headers)
     assert answer.status_code == 200
     return {
-        (one.name, tuple(sorted(one.labels.items()))): one.value
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(answer.text)
-        for one in family.samples
+        for sample in family.samples
     }
 
 
@@ -80,11 +80,11 @@ def test_the_condition_of_the_store_is_told(web: httpx.Client, memory: Memory):
 
 
 def test_only_a_key_that_reaches_every_tenant_may_read_them(serve: Serve, keys: ApiKeys):
-    _, one = keys.add(name="one", tenant="t", rights=("read", "write", "admin"))
+    _, text = keys.add(name="one", tenant="t", rights=("read", "write", "admin"))
     _, all_of_them = keys.add(name="all", tenant="*", rights=("read",))
     with httpx.Client(base_url=serve(), trust_env=False) as web:
         assert web.get("/metrics").status_code == 401
-        assert web.get("/metrics", headers={"Authorization": f"Bearer {one}"}).status_code == 403
+        assert web.get("/metrics", headers={"Authorization": f"Bearer {text}"}).status_code == 403
         assert samples(web, Authorization=f"Bearer {all_of_them}")
 
 

@@ -35,7 +35,7 @@ def test_a_record_from_birth_to_death(web: httpx.Client):
     ok(web.patch(path, json={"text": "The kettle is mended"}, headers={"If-Match": '"1"'}))
     late = web.patch(path, json={"text": "lost"}, headers={"If-Match": '"1"'})
     assert ok(late, 412)["error"]["code"] == "version_conflict"
-    assert [one["text"] for one in ok(web.get(f"{path}/history"))["items"]] == [
+    assert [version["text"] for version in ok(web.get(f"{path}/history"))["items"]] == [
         "The kettle is broken",
         "The kettle is mended",
     ]
@@ -68,7 +68,7 @@ def test_state_and_plans(web: httpx.Client):
     assert ok(lost, 409)["error"]["code"] == "version_conflict"
     [goal] = ok(web.post("/v1/goals", json={"text": "Learn to swim", "priority": 3}), 201)["ids"]
     ok(web.post(f"/v1/goals/{goal}/done"))
-    assert [one["status"] for one in ok(web.get("/v1/goals", params={"status": "done"}))["items"]] == ["done"]
+    assert [goal["status"] for goal in ok(web.get("/v1/goals", params={"status": "done"}))["items"]] == ["done"]
     assert ok(web.patch("/v1/profiles/ana", json={"fields": {"city": "Porto"}}))["fields"] == {"city": "Porto"}
     assert ok(web.get("/v1/profiles/nobody")) is None
     ok(web.post("/v1/documents", json={"title": "Tin", "text": "The food is in the blue tin."}), 201)
@@ -81,7 +81,7 @@ def test_pages_stand_still_while_others_write(web: httpx.Client, clock: ManualCl
     cursor: str | None = None
     while True:
         page = ok(web.get("/v1/records", params={"limit": 2} | ({"cursor": cursor} if cursor else {})))
-        seen = [one["text"] for one in page["items"]] + seen
+        seen = [item["text"] for item in page["items"]] + seen
         cursor = page["next"]
         if cursor is None:
             break
@@ -119,7 +119,7 @@ def test_the_past_is_read_by_time_and_by_name(web: httpx.Client, clock: ManualCl
         == "read_only"
     )
     changed = ok(web.post("/v1/diff", json={"before": "spring"}))["changed"]
-    assert [[one["text"] for one in pair] for pair in changed] == [["old", "new"]]
+    assert [[fact["text"] for fact in pair] for pair in changed] == [["old", "new"]]
     clock.advance()
     ok(web.post("/v1/rollback", json={"to": "spring"}))
     assert ok(web.get("/v1/records/a"))["text"] == "old"
@@ -130,7 +130,7 @@ def test_a_conflict_is_settled_by_ids(web: httpx.Client):
     for colour in ("green", "blue"):
         ok(web.post("/v1/facts", json={"subject": "ana", "predicate": "favourite_colour", "object": colour}), 201)
     [conflict] = ok(web.get("/v1/facts:conflicts"))["items"]
-    ids = [one["id"] for one in conflict["facts"]]
+    ids = [fact["id"] for fact in conflict["facts"]]
     ok(web.post("/v1/facts:resolve", json={"facts": ids, "keep": "blue"}))
     assert ok(web.get("/v1/facts:conflicts"))["items"] == []
     assert ok(web.post("/v1/facts:resolve", json={"facts": ids, "keep": "blue"}), 404)
@@ -164,7 +164,9 @@ def test_reset_is_logged_and_leaves_a_usable_memory(
         done = ok(web.post("/v1/reset", params={"user": "ana"}, headers={"X-Request-Id": "r-1"}))
     assert done == {"records": 1, "keys": 1, "profiles": 0, "sessions": 0}
     [line] = [
-        one.getMessage() for one in caplog.records if "reset" in one.getMessage() and "POST" not in one.getMessage()
+        record.getMessage()
+        for record in caplog.records
+        if "reset" in record.getMessage() and "POST" not in record.getMessage()
     ]
     assert "'user': 'ana'" in line
     assert "key:open from 127.0.0.1, request r-1" in line
@@ -282,7 +284,7 @@ def test_the_next_request_sees_what_the_last_one_taught(web: httpx.Client, clock
         assert f"ana{number} lives in Porto" in shown["text"]
         clock.advance()
         ok(web.post("/v1/records", params=ana, json={"text": "User moved to Braga"}), 201)
-        assert [one["object"] for one in ok(web.get("/v1/facts", params=ana))["items"]] == ["Braga"]
+        assert [fact["object"] for fact in ok(web.get("/v1/facts", params=ana))["items"]] == ["Braga"]
         ok(web.post("/v1/records", params=ana, json={"text": "User moved to Faro", "learn": False}), 201)
         [hit, *_] = ok(web.post("/v1/search", params=ana, json={"query": "where do I live?", "kind": "fact"}))["items"]
         assert hit["record"]["data"]["object"] == "Braga"

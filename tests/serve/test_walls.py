@@ -93,19 +93,19 @@ def requests(call: OperationSpec, ids: dict[str, str]) -> Iterator[dict[str, Any
         "name": ["session", "bob", "spring", "box", "value", "way"],
         "ready": ["messages"],
     }
-    named = [one.name for one in call.parameters_in("path")]
+    named = [parameter.name for parameter in call.parameters_in("path")]
     for values in product(*(names[name] for name in named)):
         path = operation.path
         for name, value in zip(named, values, strict=True):
             path = path.replace(f"{{{name}}}", value)
         # One at a time, too: one that is refused would hide the others.
-        more = [one.name for one in call.parameters if not one.required and one.name in known]
+        more = [parameter.name for parameter in call.parameters if not parameter.required and parameter.name in known]
         for optional in ([], more, *([name] for name in more)):
             said = {
                 place: {
-                    one.name: known[one.name]
-                    for one in call.parameters_in(place)
-                    if one.required or one.name in optional
+                    parameter.name: known[parameter.name]
+                    for parameter in call.parameters_in(place)
+                    if parameter.required or parameter.name in optional
                 }
                 for place in ("query", "body")
             }
@@ -120,9 +120,9 @@ def state(memory: Memory) -> list[Any]:
     for view in (memory, memory.scope(user="bob", room="r2", agent="a2"), memory.scope(tenant="other")):
         known = view.profiles.keys()
         found += [[(key, view.profiles.get(key)) for key in known], view.kv.keys()]
-        found += [[one.name for one in view.sessions.list()], view.snapshots(), view.facts.policy("lives_in")]
+        found += [[session.name for session in view.sessions.list()], view.snapshots(), view.facts.policy("lives_in")]
         states = view.flow("way", steps=["a", "b"]).active(paused=True)
-        found += [[(one.user, one.step, one.data, one.version) for one in states if one.user != "ana"]]
+        found += [[(state.user, state.step, state.data, state.version) for state in states if state.user != "ana"]]
     return found
 
 
@@ -143,7 +143,7 @@ def test_no_route_leads_beyond_a_key(
                 told = answer.text.replace(f'"target":"{SECRET}"', "")
                 if call.operation.method_path == "changes":  # what was written here under the same names is told again
                     found = answer.json().get("items", [])
-                    assert [one for one in found if labels.items() - one["record"]["scope"].items()] == []
+                    assert [item for item in found if labels.items() - item["record"]["scope"].items()] == []
                     continue
                 assert answer.status_code >= 400 or SECRET not in told or mine(call), (request, answer.text)
     assert state(memory) == before

@@ -68,13 +68,13 @@ def test_search_and_context(told: Memory, client: Client, door: str):
 def test_mcp(told: Memory, helper: Any):
     first, *others = helper.got("recall", query=QUESTION)["items"]
     assert (first["text"], first["status"], first["sources"]) == ("ana lives in Porto", "current", [PORTO])
-    [old] = [one for one in others if one["text"] == LISBON]
+    [old] = [item for item in others if item["text"] == LISBON]
     assert (old["status"], old["superseded_by"]) == ("superseded", first["id"])
     said = helper.said("recall", query=QUESTION)
     assert said.index("ana lives in Porto") < said.index(LISBON)
     assert f"(superseded by [{first['id']}])" in said
     assert "Lisbon" not in helper.said("context", query="where do I live?", user="ana")
-    assert [one["object"] for one in helper.got("facts", subject="ana")["facts"]] == ["Porto"]
+    assert [fact["object"] for fact in helper.got("facts", subject="ana")["facts"]] == ["Porto"]
     # The moment of asking is told for questions that count from it.
     assert "soon" in helper.fault("recall", query="where did I live last month?", user="ana", at="soon")
 
@@ -83,11 +83,11 @@ def test_the_dashboard(told: Memory, board: Any):
     page = board("/search", q=QUESTION)
     assert page.text.index("ana lives in Porto") < page.text.index(LISBON) < page.text.index("Paris")
     assert "superseded" in page.text
-    [old] = [one for one in told.list(kind="message") if one.text == LISBON]
+    [old] = [message for message in told.list(kind="message") if message.text == LISBON]
     record = board("/record", id=old.id).text
     assert "Superseded: a later statement replaced it." in record
     assert "Revised by later statements" in record
-    new = next(one for one in told.list(kind="message") if one.text == PORTO)
+    new = next(message for message in told.list(kind="message") if message.text == PORTO)
     assert "Superseded" not in board("/record", id=new.id).text
 
 
@@ -122,13 +122,13 @@ def test_commands(tmp_path: Path):
         rememo("add", text, "--user", user)
     first, *others = json.loads(rememo("search", QUESTION, "--json"))
     assert (first["record"]["text"], first["status"]) == ("ana lives in Porto", "current")
-    [old] = [one for one in others if one["record"]["text"] == LISBON]
+    [old] = [item for item in others if item["record"]["text"] == LISBON]
     assert old["superseded_by"] == first["record"]["id"]
     assert "superseded" in rememo("search", QUESTION)
-    assert [one["object"] for one in json.loads(rememo("facts", "--user", "ana", "--json"))] == ["Porto"]
+    assert [fact["object"] for fact in json.loads(rememo("facts", "--user", "ana", "--json"))] == ["Porto"]
     earlier = rememo("add", "Our daily standup is at 9am.", "--user", "ana").strip()
     later = rememo("add", "Standup moved to 10:30 from now on.", "--user", "ana").strip()
-    found = {(one["id"], one["by"]): one for one in json.loads(rememo("revisions", "--json"))}
+    found = {(revision["id"], revision["by"]): revision for revision in json.loads(rememo("revisions", "--json"))}
     assert found[earlier, later]["decision"] == "open"
     assert "rejected" in rememo("revisions", "--reject", earlier, later)
     assert "is not known to revise" in rememo("revisions", "--confirm", later, earlier, fails=True)
@@ -151,7 +151,7 @@ def test_what_was_said_last_is_known_at_once(
             assert (
                 helper.got("recall", query="where do I live?", user="ana")["items"][0]["text"] == f"ana lives in {town}"
             )
-            assert [one["object"] for one in helper.got("facts", user="ana")["facts"]] == [town]
+            assert [fact["object"] for fact in helper.got("facts", user="ana")["facts"]] == [town]
             shown = helper.said("context", query="where do I live?", user="ana")
         else:
             view.add(text)
@@ -172,9 +172,9 @@ def test_nothing_is_learned_where_that_is_said_and_kinds_are_obeyed(memory: Memo
     view.add("", kind="fact", data={"subject": "ana", "predicate": "likes", "object": "tea"})
     view.add(PORTO, kind="message", data={"role": "user"})
     view.add("The boiler is in the cellar.", kind="document", data={"title": "House"})
-    assert {(one.predicate, one.object) for one in view.facts.list()} == {("likes", "tea"), ("lives_in", "Porto")}
+    assert {(fact.predicate, fact.object) for fact in view.facts.list()} == {("likes", "tea"), ("lives_in", "Porto")}
     assert view.messages.latest()[0].content == PORTO
-    assert [one.title for one in view.documents.list()] == ["House"]
+    assert [document.title for document in view.documents.list()] == ["House"]
     for kind, data in (
         ("fact", {}),
         ("fact", {"subject": "ana"}),

@@ -14,7 +14,7 @@ from rememo.serve.mem0 import ROUTES
 from rememo.serve.rest.operations import OPERATIONS
 from rememo.serve.rest.signature import OperationSpec
 
-READING = [one for one in OPERATIONS if one.verb == "GET" and one.method_path != "changes"]
+READING = [operation for operation in OPERATIONS if operation.verb == "GET" and operation.method_path != "changes"]
 WRONG = [
     "", "-1", "9223372036854775807", "1" * 30, "1e999", "NaN", '{"$gt":5}', "9999-12-31T23:59:59-12:00", "\0", "x" * 6_000
 ]  # fmt: skip
@@ -49,7 +49,7 @@ def test_no_parameter_of_a_reading_route_is_a_fault_of_ours(web: httpx.Client, m
     id = memory.messages.latest(1)[0].id
     for operation in READING:
         path = re.sub(r"\{\w+\}", id, f"/v1{operation.path}")
-        names = [one.name for one in OperationSpec(operation).parameters_in("query")]
+        names = [parameter.name for parameter in OperationSpec(operation).parameters_in("query")]
         for name in (*names, "as_of", "room"):
             for value in WRONG:
                 answer = web.get(path, params={name: value})
@@ -62,7 +62,7 @@ def test_no_parameter_of_a_reading_route_is_a_fault_of_ours(web: httpx.Client, m
 
 def test_no_parameter_of_a_mem0_route_is_a_fault_of_ours(web: httpx.Client, memory: Memory):
     id = memory.add("here").id
-    for path in [re.sub(r"\{\w+\}", id, one[1]) for one in ROUTES if one[0] == "GET"]:
+    for path in [re.sub(r"\{\w+\}", id, route[1]) for route in ROUTES if route[0] == "GET"]:
         for name in ("user_id", "page", "page_size", "filters", "limit"):
             for value in WRONG:
                 answer = web.get(path, params={name: value})
@@ -75,9 +75,9 @@ def test_metadata_under_a_name_of_ours_may_be_anything(web: httpx.Client, memory
     said = [{"role": "user", "content": "I live in Lisbon."}]
     added = web.post("/v3/memories/add/", json={"messages": said, "user_id": "ana", "metadata": metadata})
     assert added.is_success, added.text
-    for one in added.json()["results"]:
-        memory.update(one["id"], metadata={**metadata, "more": 1})
-        assert web.put(f"/v1/memories/{one['id']}/", json={"text": "ana lives in Porto"}).is_success
+    for result in added.json()["results"]:
+        memory.update(result["id"], metadata={**metadata, "more": 1})
+        assert web.put(f"/v1/memories/{result['id']}/", json={"text": "ana lives in Porto"}).is_success
     note = memory.scope(user="ana").add("a note", metadata={"mem0:replaces": named}).id
     assert web.put(f"/v1/memories/{note}/", json={"text": "another note"}).is_success
     assert web.delete(f"/v1/memories/{note}/").is_success

@@ -54,8 +54,8 @@ def test_names_and_signatures_are_the_same(plain: type, mirrored: type):
             assert isinstance(twin, property), name
             continue
         assert list(inspect.signature(method).parameters) == list(inspect.signature(twin).parameters), name
-        ours = [one.default for one in inspect.signature(method).parameters.values()]
-        theirs = [one.default for one in inspect.signature(twin).parameters.values()]
+        ours = [parameter.default for parameter in inspect.signature(method).parameters.values()]
+        theirs = [parameter.default for parameter in inspect.signature(twin).parameters.values()]
         assert ours == theirs, name
         waits = inspect.iscoroutinefunction(twin) or inspect.isasyncgenfunction(inspect.unwrap(twin))
         assert waits != (name in PLAIN), name

@@ -213,7 +213,7 @@ def test_what_is_added_teaches_unless_told_otherwise(tmp_path: Path):
         added = rememo("add", file, *arguments, "--user", "ana")
         assert added.returncode == 0, added.stderr
     found = json.loads(rememo("facts", file, "--user", "ana", "--json").stdout)
-    assert {(one["subject"], one["predicate"], one["object"]) for one in found} == {
+    assert {(fact["subject"], fact["predicate"], fact["object"]) for fact in found} == {
         ("ana", "lives_in", "Porto"),
         ("ana", "has_pet", "dog"),
     }

@@ -41,16 +41,16 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_every_command_that_is_promised_is_there():
-    named = {one.name or getattr(one.callback, "__name__", "") for one in cli.registered_commands}
-    assert set(COMMANDS.split()) <= named | {one.name for one in cli.registered_groups}
+    named = {command.name or getattr(command.callback, "__name__", "") for command in cli.registered_commands}
+    assert set(COMMANDS.split()) <= named | {group.name for group in cli.registered_groups}
 
 
 def test_facts_conflicts_and_graph(file: Path):
     facts = json.loads(rememo("facts", file, "--subject", "ana", "--json").stdout)
-    assert ("lives_in", "Porto") in {(one["predicate"], one["object"]) for one in facts}
+    assert ("lives_in", "Porto") in {(fact["predicate"], fact["object"]) for fact in facts}
     assert "Porto" in rememo("facts", file, "--user", "ana").stdout
     (conflict,) = json.loads(rememo("conflicts", file, "--json").stdout)
-    assert {one["object"] for one in conflict["facts"]} == {"green", "blue"}
+    assert {fact["object"] for fact in conflict["facts"]} == {"green", "blue"}
     assert "blue" in rememo("conflicts", file).stdout
     tree = rememo("graph", file, "ana").stdout
     assert "Eva" in tree
@@ -70,15 +70,17 @@ def test_a_talk_is_kept_and_answered_by_what_was_said_before(tmp_path: Path):
     assert "My cat is called Miso." in second.stdout
     assert "forgotten: what is my cat called?" in second.stdout
     with Memory(file) as memory:
-        assert [one.content for one in memory.scope(user="ana").messages.history()] == ["My cat is called Miso."]
+        assert [message.content for message in memory.scope(user="ana").messages.history()] == [
+            "My cat is called Miso."
+        ]
 
 
 def test_doctor_finds_a_sound_memory_sound(file: Path):
     done = rememo("doctor", file, "--deep", "--json")
     assert done.returncode == 0, done.stdout
     told = json.loads(done.stdout)
-    assert {"store", "disk", "jobs", "embedder", "verify"} <= {one["what"] for one in told}
-    assert not [one for one in told if one["level"] == "bad"]
+    assert {"store", "disk", "jobs", "embedder", "verify"} <= {check["what"] for check in told}
+    assert not [check for check in told if check["level"] == "bad"]
     assert "ok" in rememo("doctor", file).stdout
 
 
@@ -130,9 +132,11 @@ def test_a_file_is_copied_to_a_server_and_back(file: Path, tmp_path: Path):
         assert "hunter2" not in asked.stdout + asked.stderr
     assert json.loads(back.stdout)["versions"] > 0
     with Memory(file) as old, Memory(tmp_path / "back.db") as new:
-        ids = [one.id for one in old.list(limit=1_000)]
+        ids = [record.id for record in old.list(limit=1_000)]
         assert ids
-        assert [one.to_dict() for one in new.list(limit=1_000)] == [one.to_dict() for one in old.list(limit=1_000)]
+        assert [record.to_dict() for record in new.list(limit=1_000)] == [
+            record.to_dict() for record in old.list(limit=1_000)
+        ]
         assert [new.history(id) for id in ids] == [old.history(id) for id in ids]
         assert new.verify().ok
     same = rememo("copy", file, file)
@@ -204,4 +208,4 @@ def test_restoring_harms_no_other_file_and_takes_no_memory_in_use(file: Path, tm
         memory.backup(tmp_path / "backup.db")
     assert rememo("restore", tmp_path / "backup.db", tmp_path / "b.db").returncode == 0
     assert (tmp_path / "b.db.part").read_text() == "mine"
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.db", "b.db", "b.db.part", "backup.db"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.db", "b.db", "b.db.part", "backup.db"]

@@ -52,14 +52,16 @@ def test_compose_holds_no_password_and_opens_nothing_to_the_world():
     text = (ROOT / "compose.yaml").read_text()
     services = yaml.safe_load(text)["services"]
     assert {"rememo", "worker", "migrate", "postgres", "redis"} == set(services)
-    assert [port for one in services.values() for port in one.get("ports", ())] == ["127.0.0.1:8765:8765"]
+    assert [port for service in services.values() for port in service.get("ports", ())] == ["127.0.0.1:8765:8765"]
     assert all(value.startswith("${") for value in re.findall(r"PASSWORD: (\S+)", text))
     for name in ("rememo", "worker"):
         environment = services[name]["environment"]
         assert environment["REMEMO_URL"].startswith("postgresql://rememo:${REMEMO_PASSWORD")
         assert environment["REMEMO_KV"].startswith("redis://:${REDIS_PASSWORD")
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
-    assert all({"cpus", "memory", "pids"} == set(one["deploy"]["resources"]["limits"]) for one in services.values())
+    assert all(
+        {"cpus", "memory", "pids"} == set(service["deploy"]["resources"]["limits"]) for service in services.values()
+    )
 
 
 def test_the_unit_is_sound():

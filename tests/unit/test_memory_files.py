@@ -106,7 +106,7 @@ def test_every_change_is_a_version_and_the_last_ones_can_be_undone(files: Memory
     files.str_replace("/memories/a.txt", "one", "two")
     files.rename("/memories/a.txt", "/memories/b/c.txt")
     files.insert("/memories/b/c.txt", 1, "three")
-    assert [one.text for one in files.history("/memories/b/c.txt")] == ["one", "two", "two", "two\nthree\n"]
+    assert [version.text for version in files.history("/memories/b/c.txt")] == ["one", "two", "two", "two\nthree\n"]
     memory.snapshot("before")
     files.delete("/memories/b")
     with pytest.raises(NotFound):
@@ -133,7 +133,7 @@ def test_a_name_that_was_used_before_begins_anew(files: MemoryFiles):
     files.create("/memories/a", "second")
     files.rename("/memories/a", "/memories/b")
     files.rename("/memories/b", "/memories/a")
-    assert [one.text for one in files.history("/memories/a")] == ["second"] * 3
+    assert [version.text for version in files.history("/memories/a")] == ["second"] * 3
 
 
 def test_undo_is_refused_when_another_changed_the_file_since(files: MemoryFiles, memory: Memory):
@@ -147,15 +147,15 @@ def test_each_scope_has_a_tree_of_its_own(memory: Memory):
     alice, both = MemoryFiles(memory.scope(user="alice")), MemoryFiles(memory.scope(user="alice", agent="helper"))
     bob, pool = MemoryFiles(memory.scope(user="bob")), MemoryFiles(memory.scope(user="bob").pool("team"))
     shared = MemoryFiles(memory.scope(user="alice").pool("team"))
-    for one in (alice, both, bob, pool):
-        one.create("/memories/who.txt", str(id(one)))
-    assert [one.view("/memories/who.txt").split("\t")[1] for one in (alice, both, bob)] == [
-        str(id(one)) for one in (alice, both, bob)
+    for files in (alice, both, bob, pool):
+        files.create("/memories/who.txt", str(id(files)))
+    assert [files.view("/memories/who.txt").split("\t")[1] for files in (alice, both, bob)] == [
+        str(id(files)) for files in (alice, both, bob)
     ]
     assert shared.view("/memories/who.txt").endswith(str(id(pool)))
     assert alice.clear() == "All memory cleared"
     assert alice.clear() == "All memory cleared"
-    assert [one.view(ROOT).count("\n") for one in (alice, both, bob, shared)] == [1, 2, 2, 2]
+    assert [files.view(ROOT).count("\n") for files in (alice, both, bob, shared)] == [1, 2, 2, 2]
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_two_processes_edit_one_file(tmp_path: Path):
         files = MemoryFiles(memory)
         files.create("/memories/log.txt", "")
         both = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name, "15"]) for name in ("a", "b")]
-        assert [one.wait(120) for one in both] == [0, 0]
+        assert [writer.wait(120) for writer in both] == [0, 0]
         lines = {line.split("\t")[1] for line in files.view("/memories/log.txt").split("\n")[1:]}
         assert lines == {f"{name}-{number}" for name in "ab" for number in range(15)} | {""}
 

@@ -43,8 +43,8 @@ def is_newer(pattern: str) -> bool:
 
 
 def test_the_search_knows_what_it_looks_for():
-    assert [is_newer(one) for one in ("a++", "[ab]*+c", "a?+", r"\d{2,}+", "(?>a)", "(?:a|b)*+")] == [True] * 6
-    assert not any(is_newer(one) for one in ("a+", r"\+\+", "[*+]+", "a{2}", "(?:a+)+", r"\*+", "[^]*+]"))
+    assert [is_newer(pattern) for pattern in ("a++", "[ab]*+c", "a?+", r"\d{2,}+", "(?>a)", "(?:a|b)*+")] == [True] * 6
+    assert not any(is_newer(pattern) for pattern in ("a+", r"\+\+", "[*+]+", "a{2}", "(?:a+)+", r"\*+", "[^]*+]"))
 
 
 def test_no_pattern_depends_on_the_patch_release():
@@ -52,5 +52,7 @@ def test_no_pattern_depends_on_the_patch_release():
     for path in sorted(SOURCES.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         tree = ast.parse(source)
-        found += [f"{path.name}: {one}" for one in (*patterns(tree), *raw_texts(source, tree)) if is_newer(one)]
+        found += [
+            f"{path.name}: {pattern}" for pattern in (*patterns(tree), *raw_texts(source, tree)) if is_newer(pattern)
+        ]
     assert found == []

@@ -50,13 +50,13 @@ def test_the_verbs_of_a_memory():
 
 def test_every_error_is_one_of_ours_with_a_code_of_its_own():
     found: list[type[errors.RememoError]] = []
-    for one in vars(errors).values():
-        if isinstance(one, type):
-            assert issubclass(one, errors.RememoError)
-            found.append(one)
-    codes = [one.code for one in found]
+    for error in vars(errors).values():
+        if isinstance(error, type):
+            assert issubclass(error, errors.RememoError)
+            found.append(error)
+    codes = [error.code for error in found]
     assert len(set(codes)) == len(codes)
-    assert all(one.__doc__ for one in found)
+    assert all(error.__doc__ for error in found)
 
 
 def test_callers_may_catch_the_usual_exceptions():
@@ -64,8 +64,8 @@ def test_callers_may_catch_the_usual_exceptions():
     assert issubclass(errors.NotFound, LookupError)
     assert issubclass(errors.MissingExtra, ImportError)
     assert issubclass(errors.InvalidFilter, errors.InvalidInput)
-    for one in (errors.Busy, errors.DiskFull, errors.Corrupt, errors.KeyMismatch, errors.IncompatibleStore):
-        assert issubclass(one, errors.StorageError)
+    for error in (errors.Busy, errors.DiskFull, errors.Corrupt, errors.KeyMismatch, errors.IncompatibleStore):
+        assert issubclass(error, errors.StorageError)
 
 
 def test_frameworks_can_read_what_the_verbs_of_a_memory_take():
@@ -78,14 +78,14 @@ def test_frameworks_can_read_what_the_verbs_of_a_memory_take():
 
 def test_opening_loads_little_and_a_fork_all_of_it():
     tree = ast.parse(inspect.getsource(memory))
-    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
-    later = {each.module for one in functions for each in ast.walk(one) if isinstance(each, ast.ImportFrom)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    later = {each.module for function in functions for each in ast.walk(function) if isinstance(each, ast.ImportFrom)}
     later.remove("rememo.learn.model_learning")  # it needs an extra
     code = "import json, os, sys, rememo; rememo.Memory; before = set(sys.modules); {}; print(json.dumps([*before]), json.dumps([*sys.modules]))"
     # A child that ends at once: what its parent has loaded by then is what counts.
     forked = code.format("os.fork() or os._exit(0); os.wait()")
     said = subprocess.run([sys.executable, "-c", forked], capture_output=True, text=True, check=True).stdout
-    before, after = (set[str](json.loads(f"[{one}]")) for one in said.strip()[1:-1].split("] ["))
+    before, after = (set[str](json.loads(f"[{modules}]")) for modules in said.strip()[1:-1].split("] ["))
     assert not before & {
         "rememo.jobs.tasks",
         "rememo.keep.erase",

@@ -165,10 +165,12 @@ def test_a_vector_that_is_missing_is_counted_and_can_be_made(tmp_path: Path):
         assert "versions have no vector of letters-16" in fault
         lost = 31 - memory.stats().vectors
         assert f"{lost} versions" in fault
-        assert [one.level for one in check_health(engine_of(memory), "default") if one.what == "vectors"] == ["bad"]
+        assert [check.level for check in check_health(engine_of(memory), "default") if check.what == "vectors"] == [
+            "bad"
+        ]
         assert memory.reembed(Letters(16)) == lost
         assert memory.verify().ok
-        assert [one for one in check_health(engine_of(memory), "default") if one.what == "vectors"] == []
+        assert [check for check in check_health(engine_of(memory), "default") if check.what == "vectors"] == []
 
 
 def test_an_update_keeps_a_vector_that_this_process_could_not_make(tmp_path: Path):

@@ -26,17 +26,17 @@ def test_every_mark_names_a_requirement(requirements: Requirements, marked: Mark
 
 
 def test_every_delivered_requirement_has_a_test(requirements: Requirements, marked: Marked):
-    untested = [id for id, one in requirements.items() if not one.planned and id not in marked]
+    untested = [id for id, requirement in requirements.items() if not requirement.planned and id not in marked]
     assert not untested, "write a test with @pytest.mark.requirement(…), or set planned = true"
 
 
 def test_no_planned_requirement_has_a_test(requirements: Requirements, marked: Marked):
-    stale = {id: marked[id] for id, one in requirements.items() if one.planned and id in marked}
+    stale = {id: marked[id] for id, requirement in requirements.items() if requirement.planned and id in marked}
     assert not stale, "these are tested now: take planned = true away"
 
 
 def test_requirements_are_written_alike(requirements: Requirements):
-    for id, one in requirements.items():
+    for id, requirement in requirements.items():
         assert re.fullmatch(r"[a-z]+(\.[a-z]+(-[a-z]+)*)?", id), id
-        assert one.says.endswith("."), id
-        assert one.source in {"000", "001", "002", "003", "004", "beyond"}, id
+        assert requirement.says.endswith("."), id
+        assert requirement.source in {"000", "001", "002", "003", "004", "beyond"}, id

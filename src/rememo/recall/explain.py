@@ -27,8 +27,8 @@ MEANINGS = {
 def reasons(ranking: Ranking, place: int) -> dict[str, float]:
     """Return what each part lent to the score of the hit at `place`, largest first; they sum up to about the score."""
     parts = {name: float(values[place]) for name, values in ranking.parts.items()}
-    told = {name: value for name, value in parts.items() if abs(value) >= _SMALLEST}
-    return dict(sorted(told.items(), key=lambda part: (-abs(part[1]), part[0])))
+    noticeable = {name: value for name, value in parts.items() if abs(value) >= _SMALLEST}
+    return dict(sorted(noticeable.items(), key=lambda part: (-abs(part[1]), part[0])))
 
 
 def matched_terms(candidates: Candidates, document: int) -> tuple[str, ...]:

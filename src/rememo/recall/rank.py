@@ -78,10 +78,10 @@ def rank(
         occurrences, timeline, structure.lengths, settings, eligible=candidates.eligible, least=2 * question.limit
     )
     spread = touch([near.documents, found], structure.neighbours, structure.lengths, settings)
-    told = information(question.terms, candidates.postings, len(timeline)) or 1.0
+    question_information = information(question.terms, candidates.postings, len(timeline)) or 1.0
     by_words = words(occurrences, spread, settings)
     by_meaning = spread.lend(near.documents, near.values, share=settings.meaning_lent).total[0]
-    total = by_words.total / told
+    total = by_words.total / question_information
     strengths = _Strengths(rows=spread.touched, total=total, parts={"neighbours": total})
     strengths = strengths.add("meaning", settings.meaning * by_meaning)
     strengths = strengths.add("answers", answers(strengths.total, spread, timeline, structure.neighbours, settings))
@@ -89,7 +89,7 @@ def rank(
         if factor is not None:
             strengths = strengths.add(reason, strengths.total * (factor - 1))
     chosen, folded = _choose(strengths, question, candidates, timeline, settings)
-    return _ranking(strengths, chosen, folded, own_words=by_words.own(chosen) / told)
+    return _ranking(strengths, chosen, folded, own_words=by_words.own(chosen) / question_information)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -107,7 +107,7 @@ class RetentionSuite(Suite):
         for place, sure in enumerate([0.9, 0.9, 0.1, 0.2, 0.3]):
             memory.facts.add(f"s{place}", "likes", "x" * 90, confidence=sure)
             clock.advance(2 * DAY if place == 1 else 1)
-        four = 4 * max(content_bytes(one) for one in memory.list(kind="fact"))
+        four = 4 * max(content_bytes(fact) for fact in memory.list(kind="fact"))
         memory.retention.set("small", kind="fact", older_than="1d", at_most=3, max_bytes=four)
         would = only_policy_run(memory.maintain(dry_run=True))
         assert (would.found, would.refused) == (2, None), "three stay"

@@ -116,7 +116,9 @@ def test_a_correction_names_what_it_replaces() -> None:
         "Lisbon",
     )
     assert facts("Actually it's Porto, not Lisbon.") == []
-    assert [(one.old, one.new) for one in corrections("Actually it's Porto, not Lisbon.")] == [("Lisbon", "Porto")]
+    assert [(correction.old, correction.new) for correction in corrections("Actually it's Porto, not Lisbon.")] == [
+        ("Lisbon", "Porto")
+    ]
 
 
 def test_you_is_the_addressee_when_there_is_one() -> None:
@@ -251,8 +253,8 @@ def test_a_huge_text_is_cut(piece: str) -> None:
 def test_notes_are_read_as_being_about_the_user(text: str, expected: list[tuple[str, str, str]]):
     at = datetime(2026, 5, 1, tzinfo=UTC)
     found = extract(text, speaker="ana", at=at, noted=True)
-    assert [(one.subject, one.predicate, one.object) for one in found] == expected
-    assert all(text[slice(*one.position)] == one.wording for one in found)
+    assert [(fact.subject, fact.predicate, fact.object) for fact in found] == expected
+    assert all(text[slice(*fact.position)] == fact.wording for fact in found)
 
 
 def test_in_a_message_the_user_is_somebody_else():

@@ -40,13 +40,13 @@ def test_normal_forms_stay() -> None:
 
 def test_wordings_belong_to_one_predicate() -> None:
     seen: dict[str, str] = {}
-    for one in PREDICATES.values():
-        for wording in one.wordings:
-            assert seen.setdefault(wording, one.name) == one.name
+    for known in PREDICATES.values():
+        for wording in known.wordings:
+            assert seen.setdefault(wording, known.name) == known.name
 
 
 def test_inverses_are_known() -> None:
-    assert all(one.inverse is None or one.inverse in PREDICATES for one in PREDICATES.values())
+    assert all(known.inverse is None or known.inverse in PREDICATES for known in PREDICATES.values())
 
 
 @pytest.mark.requirement("conflict.policy")

@@ -236,12 +236,12 @@ def test_a_pattern_for_keys_with_many_stars_is_no_riddle():
 
 if __name__ == "__main__":
     asked = int(sys.argv[1]) if len(sys.argv) > 1 else LENGTH * 4
-    for one in sys.argv[2:] or DOORS:
+    for name in sys.argv[2:] or DOORS:
         with Memory(":memory:", settings=Settings(durability="fast", worker=False)) as tried:
             for line in chain(
-                slow(one, repeating(one, whole=True), tried, asked),
-                slow(one, counting(), tried, asked * LONG),
-                [f"{one}: done"],
+                slow(name, repeating(name, whole=True), tried, asked),
+                slow(name, counting(), tried, asked * LONG),
+                [f"{name}: done"],
             ):
                 sys.stdout.write(f"{line}\n")
                 sys.stdout.flush()

@@ -68,7 +68,9 @@ def dated(draw: st.DrawFn) -> Statement:
     )
 
 
-statements = st.lists(dated(), max_size=8, unique_by=lambda one: (one.said, one.object, one.begin, one.ends))
+statements = st.lists(
+    dated(), max_size=8, unique_by=lambda statement: (statement.said, statement.object, statement.begin, statement.ends)
+)
 
 
 @pytest.mark.requirement("conflict.policy")
@@ -85,7 +87,9 @@ def test_the_order_of_arrival_does_not_matter(policy: Policy, given_statements: 
 @given(given_statements=statements)
 def test_one_value_at_a_time_holds_and_no_statement_is_lost(given_statements: list[Statement]):
     runs = arrange_periods(given_statements, "lives_in", "latest")
-    assert sorted(map(repr, (one for run in runs for one in run.statements))) == sorted(map(repr, given_statements))
+    assert sorted(map(repr, (statement for run in runs for statement in run.statements))) == sorted(
+        map(repr, given_statements)
+    )
     holding = [run for run in runs if run.status != "retracted"]
     for before, after in pairwise(holding):
         assert before.valid_to is not None
@@ -100,7 +104,7 @@ def test_what_is_taken_back_leaves_no_trace(given_statements: list[Statement], d
     # Nothing is remembered between two arrangements: without a statement all is as if it had never been.
     if given_statements:
         gone = data.draw(st.sampled_from(given_statements))
-        rest = [one for one in given_statements if one is not gone]
+        rest = [statement for statement in given_statements if statement is not gone]
         arrange_periods(given_statements, "lives_in", "latest")
         assert describe(arrange_periods(rest, "lives_in", "latest")) == describe(
             arrange_periods(list(reversed(rest)), "lives_in", "latest")
@@ -216,7 +220,7 @@ _VALUES = ("jazz", "meat", "vegan", "Tom", "single", "divorced", EVERY)
 _told = st.lists(
     st.tuples(st.sampled_from(_MATTERS), st.sampled_from(_VALUES), st.integers(0, 9), st.booleans()),
     max_size=10,
-    unique_by=lambda one: (one[0], folded(one[1]), one[2]),
+    unique_by=lambda statement: (statement[0], folded(statement[1]), statement[2]),
 )
 
 

@@ -24,7 +24,7 @@ def runner_of(memory: Memory) -> working.Worker:
 
 
 def homes(memory: Memory) -> list[str]:
-    return [one.object for one in memory.facts.list(predicate="lives_in")]
+    return [fact.object for fact in memory.facts.list(predicate="lives_in")]
 
 
 @pytest.mark.requirement("fact.extract")
@@ -35,7 +35,7 @@ def test_an_async_read_sees_what_the_last_message_taught(tmp_path: Path):
                 ana = memory.scope(user=f"ana{number}")
                 await ana.messages.add("user", "I live in Lisbon.")
                 await ana.add("The user moved to Porto.")
-                assert [one.object for one in await ana.facts.list()] == ["Porto"]
+                assert [fact.object for fact in await ana.facts.list()] == ["Porto"]
                 await ana.messages.add("user", "I moved to Braga.")
                 assert f"ana{number} lives in Braga" in (await ana.context("where do I live?")).text
 
@@ -45,11 +45,11 @@ def test_an_async_read_sees_what_the_last_message_taught(tmp_path: Path):
 @pytest.mark.requirement("fact.extract", "process.safe")
 def test_two_who_share_a_file_see_what_the_other_was_taught(tmp_path: Path):
     with (
-        Memory(tmp_path / "m.db", embedder=None, settings=PATIENT) as one,
+        Memory(tmp_path / "m.db", embedder=None, settings=PATIENT) as first,
         Memory(tmp_path / "m.db", embedder=None, settings=PATIENT) as other,
     ):
         for city in ("Lisbon", "Porto", "Braga", "Faro", "Tomar"):
-            one.scope(user="ana").messages.add("user", f"I moved to {city}.")
+            first.scope(user="ana").messages.add("user", f"I moved to {city}.")
             assert homes(other.scope(user="ana")) == [city]
 
 

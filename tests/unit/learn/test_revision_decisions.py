@@ -35,18 +35,24 @@ def say(view: Memory, *texts: str) -> list[str]:
 def statuses(view: Memory, question: str) -> dict[str, str]:
     """Return how what was found stands, a message that is one hit with its fact as that."""
     hits = view.search(question, at=LATER)
-    return {one.text: hit.status for hit in hits for one in (hit.record, *hit.sources)}
+    return {record.text: hit.status for hit in hits for record in (hit.record, *hit.sources)}
 
 
 def test_a_revision_is_listed_with_its_reason_and_how_sure_it_is(memory: Memory, view: Memory):
     old, new = say(view, VIM, NO_VIM)
-    [one] = view.revisions.list()
-    assert (one.id, one.by, one.wording, one.text, one.decision) == (old, new, VIM, NO_VIM, "open")
-    assert one.reason
-    assert 0 < one.confidence <= 1
-    assert view.revisions.list(id=old) == [one]
+    [revision] = view.revisions.list()
+    assert (revision.id, revision.by, revision.wording, revision.text, revision.decision) == (
+        old,
+        new,
+        VIM,
+        NO_VIM,
+        "open",
+    )
+    assert revision.reason
+    assert 0 < revision.confidence <= 1
+    assert view.revisions.list(id=old) == [revision]
     assert view.revisions.list(id=new) == []
-    assert view.revisions.list(max_confidence=one.confidence / 2) == []
+    assert view.revisions.list(max_confidence=revision.confidence / 2) == []
     assert view.revisions.list(decided=True) == []
     assert memory.scope(user="bob").revisions.list() == []
     with pytest.raises(InvalidInput, match="max_confidence"):
@@ -64,7 +70,7 @@ def test_what_is_rejected_holds_and_what_is_confirmed_is_certain(view: Memory):
     confirmed = view.revisions.confirm(old, new)
     assert (confirmed.decision, confirmed.confidence) == ("confirmed", 1.0)
     assert statuses(view, question)[first] == "superseded"
-    assert [one.decision for one in view.revisions.list(decided=True)] == ["confirmed"]
+    assert [revision.decision for revision in view.revisions.list(decided=True)] == ["confirmed"]
 
 
 def test_what_facts_say_is_not_rejected_here(view: Memory):
@@ -86,7 +92,7 @@ def test_a_decision_stays_when_the_record_is_learned_from_again(view: Memory):
     old, new = say(view, "Our daily standup is at 9am.", "Standup moved to 10:30 from now on.")
     view.revisions.reject(old, new)
     view.update(new, metadata={"seen": True}).wait()
-    assert [one.decision for one in view.revisions.list(id=old)] == ["rejected"]
+    assert [revision.decision for revision in view.revisions.list(id=old)] == ["rejected"]
 
 
 @pytest.mark.parametrize("decided", [False, True])
@@ -95,7 +101,7 @@ def test_a_revision_goes_with_the_later_statement(view: Memory, how: str, decide
     [old] = say(view, "Our daily standup is at 9am.")
     view.snapshot("before")
     receipt = view.messages.add("user", "Standup moved to 10:30 from now on.", at=LATER)
-    assert [one.id for one in view.revisions.list()] == [old]
+    assert [revision.id for revision in view.revisions.list()] == [old]
     if decided:
         view.revisions.reject(old, receipt.id)
     if how == "delete":
@@ -120,6 +126,6 @@ def test_what_cannot_be_decided_is_told(memory: Memory, view: Memory):
     with pytest.raises(ReadOnly):
         view.as_of(LATER).revisions.confirm(old, new)
     home, moved = say(view, "I live in Lisbon.", "I moved to Porto.")
-    [one] = [one for one in view.revisions.list(id=home) if one.by != moved]
+    [other] = [revision for revision in view.revisions.list(id=home) if revision.by != moved]
     with pytest.raises(InvalidInput, match=r"facts\.update"):
-        view.revisions.reject(home, one.by)
+        view.revisions.reject(home, other.by)

@@ -139,7 +139,7 @@ def test_erasing_one_of_two_later_statements_leaves_what_the_other_revised(memor
     assert memory.erase(ids=[gone]).ok
     (revision,) = view.list(kind="revision")
     assert revision.data["record"] == old
-    assert gone not in str([one.to_dict() for one in memory.history(revision.id)])
+    assert gone not in str([version.to_dict() for version in memory.history(revision.id)])
     assert f"record {new}" in revision.data["revisions"] or "lives_in ana" in revision.data["revisions"]
     (hit,) = [hit for hit in view.search("where do I live?", at=LATER) if hit.record.kind == "fact"]
     assert "Berlin" in hit.record.text
@@ -190,8 +190,8 @@ def test_what_was_revised_anew_keeps_no_roll_back_from_being_undone(memory: Memo
     receipt = memory.rollback("before").wait()
     assert not view.list(kind="revision")
     memory.undo(receipt).wait()
-    assert {one.id for one in view.list(kind="message")} == {old, new}
-    assert [one.data["record"] for one in view.list(kind="revision")] == [old]
+    assert {message.id for message in view.list(kind="message")} == {old, new}
+    assert [record.data["record"] for record in view.list(kind="revision")] == [old]
 
 
 def test_a_revision_from_another_room_tells_nothing_of_it(memory: Memory) -> None:
@@ -204,7 +204,7 @@ def test_a_revision_from_another_room_tells_nothing_of_it(memory: Memory) -> Non
     there.facts.add("ana", "favourite_colour", "blue", valid_from=LATER)
     facts = {fact.id for fact in there.facts.list(current_only=False)}
     assert facts
-    told = [values for one in here.list(kind="revision") for values in one.data["revisions"].values()]
+    told = [values for record in here.list(kind="revision") for values in record.data["revisions"].values()]
     assert {values["by"] for values in told} <= {*later, ""}
     assert {values["reason"] for values in told} <= {"", "lives_in", "takes_place", "favourite_colour"}
     # Ids of facts follow from what they say: whoever sees only one room could guess them.

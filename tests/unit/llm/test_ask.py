@@ -59,7 +59,7 @@ def test_without_a_model_the_records_answer_in_their_own_words(plain: Memory):
     assert said.found
     assert "sleeps on the blue sofa" in said.text
     assert said.text.startswith("ana: ")
-    assert [one.id for one in said.records] == list(said.citations)
+    assert [record.id for record in said.records] == list(said.citations)
     assert chat.get(said.citations[0]).text.startswith("My cat is called Miso")
     assert (said.writer, said.usage.total, said.fallback) == ("extractive", 0, None)
 

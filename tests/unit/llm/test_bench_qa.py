@@ -53,7 +53,7 @@ def reader(endpoint: ScriptedEndpoint) -> OpenAICompatible:
 def test_every_way_is_asked_and_everything_is_written_down(data: Path, tmp_path: Path, reader: OpenAICompatible):
     out = tmp_path / "out.jsonl"
     report = qa.measure("jsonl", data, reader=reader, out=out)
-    found = {(one.way, one.category): (one.right, one.questions) for one in report.accuracies}
+    found = {(accuracy.way, accuracy.category): (accuracy.right, accuracy.questions) for accuracy in report.accuracies}
     for way in qa.WAYS:
         assert found[way, "all"] == (2, 3)
         assert found[way, "pets"] == (1, 1)
@@ -134,7 +134,7 @@ def test_the_command_prints_the_table(
     assert run.exit_code == 0, run.output
     assert "reader reader, judge judge" in run.output
     assert "secret-key" not in out.read_text()
-    assert {one["way"] for one in json.loads(figures.read_text())["accuracies"]} == {"rememo", "words"}
+    assert {accuracy["way"] for accuracy in json.loads(figures.read_text())["accuracies"]} == {"rememo", "words"}
     assert {request.headers["authorization"] for request in endpoint.requests} == {"Bearer secret-key"}
     wrong = CliRunner().invoke(
         cli, ["bench", "qa", str(data), "--ways", "guess", "--url", endpoint.url, "--model", "m"]

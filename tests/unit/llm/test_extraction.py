@@ -42,7 +42,7 @@ def work(memory: Memory) -> int:
 
 
 def told(memory: Memory, **filter: Any) -> set[tuple[str, str, str]]:
-    return {(one.subject, one.predicate, one.object) for one in memory.facts.list(**filter)}
+    return {(fact.subject, fact.predicate, fact.object) for fact in memory.facts.list(**filter)}
 
 
 def turn(text: str, speaker: str = "alice") -> ExtractionInput:
@@ -90,12 +90,14 @@ def test_what_is_learned_has_times_entities_relationships_events_and_importance(
         )
     )  # fmt: skip
     work(memory)
-    found = {one.predicate: one for one in chat.facts.list(limit=100)}
+    found = {fact.predicate: fact for fact in chat.facts.list(limit=100)}
     assert found["mentor"].valid_from == datetime(2019, 1, 1, tzinfo=UTC)
     assert found["mentor"].record.importance == 0.8
     assert {("Grigor", "is_a", "person"), ("Turin", "is_a", "place")} <= told(chat)
     assert found["event"].valid_from == datetime(2026, 6, 12, tzinfo=UTC)
-    links = {(one.entity, one.type, one.target) for one in chat.relationships.list()}
+    links = {
+        (relationship.entity, relationship.type, relationship.target) for relationship in chat.relationships.list()
+    }
     assert links == {("alice", "mentor", "Grigor"), ("Grigor", "mentors", "alice")}
 
 
@@ -120,7 +122,7 @@ def test_what_was_not_said_is_dropped_and_counted(
     endpoint.script(answer(invented, fact(1, "alice", "habit", "walked along the river", "walked along the river")))
     before = counts.read().get("invented", 0)
     found = extract_by_model(llm, [turn("We walked along the river, the two of us.")])
-    assert [one.fact.predicate for one in found.facts[0]] == ["habit"]
+    assert [fact.fact.predicate for fact in found.facts[0]] == ["habit"]
     assert found.invented == 1
     assert counts.read()["invented"] == before + 1
 
@@ -135,7 +137,7 @@ def test_an_order_in_a_message_is_something_that_was_said(endpoint: ScriptedEndp
 
     def obeying(body: dict[str, Any]) -> ChatReply:
         shown = body["messages"]
-        assert [one["role"] for one in shown] == ["system", "user"]
+        assert [message["role"] for message in shown] == ["system", "user"]
         assert order not in shown[0]["content"]
         return answer(fact(2, "Bob", "password", "hunter2", "Bob waters the plants"))
 
@@ -145,13 +147,13 @@ def test_an_order_in_a_message_is_something_that_was_said(endpoint: ScriptedEndp
 
 
 def test_where_rules_and_model_agree_a_fact_is_surer(endpoint: ScriptedEndpoint, memory: Memory):
-    one, two = memory.scope(user="ana"), memory.scope(user="eva")
-    one.messages.add("user", "I live in Lisbon.")
-    two.messages.add("user", "I live in Lisbon.")
+    ana, eva = memory.scope(user="ana"), memory.scope(user="eva")
+    ana.messages.add("user", "I live in Lisbon.")
+    eva.messages.add("user", "I live in Lisbon.")
     endpoint.script(answer(fact(1, "I", "lives in", "Lisbon", "I live in Lisbon", confidence=0.8)), answer())
     work(memory)
-    [alone] = two.facts.list(predicate="lives_in")
-    [agreed] = one.facts.list(predicate="lives_in")
+    [alone] = eva.facts.list(predicate="lives_in")
+    [agreed] = ana.facts.list(predicate="lives_in")
     assert agreed.confidence == pytest.approx(1 - (1 - alone.confidence) * 0.2)
     assert len(agreed.sources) == 1
 
@@ -212,7 +214,7 @@ def test_an_answer_that_was_cut_off_is_asked_for_in_halves(endpoint: ScriptedEnd
     text: str = whole.text or ""
     endpoint.script(ChatReply(text[:90], finish="length"), whole, whole)
     found = extract_by_model(llm, [turn("Kimi snores."), turn("Still, Kimi snores.")])
-    assert [len(one) for one in found.facts] == [1, 1]
+    assert [len(facts) for facts in found.facts] == [1, 1]
     assert found.importance == {0: 0.5, 1: 0.5}
     both = answer(fact(1, "Kimi", "habit", "snores", "Kimi snores"), fact(1, "Kimi", "habit", "at ni", "at night"))
     endpoint.script(ChatReply(str(both.text).split('], "entities"')[0], finish="length"))
@@ -221,8 +223,8 @@ def test_an_answer_that_was_cut_off_is_asked_for_in_halves(endpoint: ScriptedEnd
 
 def test_messages_are_cut_into_calls_by_number_and_length():
     short = [turn("hello")] * (MOST_MESSAGES * 2 + 1)
-    assert [len(one) for one in batches(short)] == [MOST_MESSAGES, MOST_MESSAGES, 1]
-    assert [len(one) for one in batches([turn("x" * MOST_CHARS)] * 3)] == [1, 1, 1]
+    assert [len(batch) for batch in batches(short)] == [MOST_MESSAGES, MOST_MESSAGES, 1]
+    assert [len(batch) for batch in batches([turn("x" * MOST_CHARS)] * 3)] == [1, 1, 1]
     assert list(batches([])) == []
 
 
@@ -259,7 +261,7 @@ def test_extract_asks_the_model_when_told_to(endpoint: ScriptedEndpoint, memory:
     )
     found = chat.facts.extract(text, model=True)
     assert found[: len(rules)] == rules
-    assert [(one.subject, one.predicate) for one in found[len(rules) :]] == [("Kimi", "habit")]
+    assert [(fact.subject, fact.predicate) for fact in found[len(rules) :]] == [("Kimi", "habit")]
     assert not chat.facts.list()
     endpoint.script(ChatReply(None, refusal="no"))
     with pytest.raises(ModelFailed):

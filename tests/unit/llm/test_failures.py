@@ -68,11 +68,11 @@ def worker_of(memory: Memory) -> Worker:
 
 
 def homes(memory: Memory) -> list[str]:
-    return [one.object for one in memory.facts.list(predicate="lives_in")]
+    return [fact.object for fact in memory.facts.list(predicate="lives_in")]
 
 
 def habits(memory: Memory) -> list[str]:
-    return [one.object for one in memory.facts.list(predicate="habit")]
+    return [fact.object for fact in memory.facts.list(predicate="habit")]
 
 
 def is_safe(memory: Memory, id: str) -> None:
@@ -116,7 +116,7 @@ def test_a_failure_costs_time_and_nothing_else(
     clock.advance(LONG)
     assert worker.run_until_idle() == 1
     assert habits(chat) == ["snores"]
-    assert [one.state for one in memory.jobs.list()] == ["done"]
+    assert [job.state for job in memory.jobs.list()] == ["done"]
     assert receipt.wait(1).status == "done"
 
 
@@ -154,13 +154,13 @@ def test_a_refusal_is_final(endpoint: ScriptedEndpoint, memory: Memory):
 
 
 def test_one_batch_that_fails_does_not_hold_up_the_others(endpoint: ScriptedEndpoint, memory: Memory):
-    one, two = memory.scope(user="ana", room="1"), memory.scope(user="eva", room="2")
-    one.messages.add("user", TEXT)
-    two.messages.add("user", TEXT)
+    ana, eva = memory.scope(user="ana", room="1"), memory.scope(user="eva", room="2")
+    ana.messages.add("user", TEXT)
+    eva.messages.add("user", TEXT)
     endpoint.script(ChatReply(None, refusal="no"), GOOD)
     worker_of(memory).run_until_idle()
     assert sorted(job.state for job in memory.jobs.list()) == ["dead", "done"]
-    assert len(habits(one) + habits(two)) == 1
+    assert len(habits(ana) + habits(eva)) == 1
 
 
 def test_an_endpoint_that_is_down_is_asked_once_for_all_that_waits(

@@ -42,7 +42,7 @@ def test_the_model_writes_and_the_sources_stay(chat: Memory, endpoint: ScriptedE
     assert chat.messages.get(ids[0]).content == "In week 0 I ran 3 km."
     [request] = endpoint.requests
     assert "ana: In week 9 I ran 12 km." in request.prompt
-    assert [one.operation for one in chat.spending().entries] == ["summarise"]
+    assert [entry.operation for entry in chat.spending().entries] == ["summarise"]
 
 
 @pytest.mark.parametrize(

@@ -232,13 +232,13 @@ def test_closing_the_model_ends_its_calls(endpoint: ScriptedEndpoint):
 def test_a_model_that_is_let_go_leaves_no_thread(endpoint: ScriptedEndpoint):
     model = OpenAICompatible(endpoint.url, "scripted")
     model.complete(HELLO)
-    before = {one for one in threading.enumerate() if one.name == "rememo-endpoint"}
+    before = {thread for thread in threading.enumerate() if thread.name == "rememo-endpoint"}
     assert before
     del model
     gc.collect()
-    for one in before:
-        one.join(10)
-    assert not [one for one in before if one.is_alive()]
+    for thread in before:
+        thread.join(10)
+    assert not [thread for thread in before if thread.is_alive()]
 
 
 def test_letting_a_model_go_waits_for_nobody(endpoint: ScriptedEndpoint):

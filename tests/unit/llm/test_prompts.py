@@ -10,10 +10,10 @@ def test_every_prompt_that_is_shipped_says_something_and_has_versions_without_a_
     assert "extract" in prompts()
     for name, versions in prompts().items():
         assert sorted(versions) == list(range(1, len(versions) + 1)), name
-        for one in versions.values():
-            assert len(one.text) > 100
-            assert one.label == f"{name}@{one.version}"
-            one.filled(**dict.fromkeys(one.places, "x"))
+        for version in versions.values():
+            assert len(version.text) > 100
+            assert version.label == f"{name}@{version.version}"
+            version.filled(**dict.fromkeys(version.places, "x"))
 
 
 def test_the_newest_version_is_meant_unless_told():

@@ -93,13 +93,15 @@ def test_scores_of_any_size_become_numbers_from_0_to_1():
 def test_the_model_orders_where_there_is_no_reranker(asked: Memory, endpoint: ScriptedEndpoint):
     def judge(body: dict[str, Any]) -> ChatReply:
         passages = json.loads(body["messages"][-1]["content"])["passages"]
-        return ChatReply({"scores": [{"n": one["n"], "score": 9 if "trip" in one["text"] else 2} for one in passages]})
+        return ChatReply(
+            {"scores": [{"n": passage["n"], "score": 9 if "trip" in passage["text"] else 2} for passage in passages]}
+        )
 
     endpoint.default = judge
     hits = asked.search("what does the boat cost?", rerank=True)
     assert hits[0].text == "a boat trip costs ten euros"
     assert hits[0].score == pytest.approx(0.9)
-    assert [one.operation for one in asked.spending().entries] == ["rerank"]
+    assert [entry.operation for entry in asked.spending().entries] == ["rerank"]
     endpoint.default = ErrorReply(500)
     assert asked.search("red boat", rerank=True) == asked.search("red boat")
 
@@ -113,7 +115,7 @@ def test_the_model_rewrites_a_question_by_what_was_said_before(asked: Memory, en
     assert hits[0].text == "Miso the cat sleeps on the sofa."
     [request] = endpoint.requests
     assert "I think of buying the red boat." in request.prompt
-    assert [one.operation for one in asked.spending().entries] == ["rewrite"]
+    assert [entry.operation for entry in asked.spending().entries] == ["rewrite"]
     endpoint.default = ChatReply("nonsense")
     assert room.search("red boat", rewrite=True) == room.search("red boat")
 
@@ -151,7 +153,7 @@ def test_a_cross_encoder_is_asked_for_pairs(monkeypatch: pytest.MonkeyPatch):
 
         def predict(self, pairs: list[tuple[str, str]], *, show_progress_bar: bool) -> list[float]:
             assert not show_progress_bar
-            return [float(len(set(one) & set(other))) for one, other in pairs]
+            return [float(len(set(text) & set(other))) for text, other in pairs]
 
     fake = ModuleType("sentence_transformers")
     vars(fake)["CrossEncoder"] = CrossEncoder

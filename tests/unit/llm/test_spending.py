@@ -48,7 +48,7 @@ def test_what_was_spent_is_listed_by_day_and_purpose(endpoint: ScriptedEndpoint,
         clock.advance(3_600)
         model_of(memory).complete(ASK)
         found = memory.spending()
-        told = [(one.day, one.operation, one.calls, one.prompt, one.completion) for one in found.entries]
+        told = [(entry.day, entry.operation, entry.calls, entry.prompt, entry.completion) for entry in found.entries]
         assert told == [
             (date(2026, 3, 1), "ask", 1, 200, 20),
             (date(2026, 3, 1), "test", 1, 100, 10),
@@ -56,7 +56,7 @@ def test_what_was_spent_is_listed_by_day_and_purpose(endpoint: ScriptedEndpoint,
         ]
         assert (found.tokens, found.today, found.left) == (660, 330, 4_670)
         assert found.cost == pytest.approx((600 * 2 + 60 * 10) / 1_000_000)
-        assert [one.day for one in memory.spending(days=1).entries] == [date(2026, 3, 2)]
+        assert [entry.day for entry in memory.spending(days=1).entries] == [date(2026, 3, 2)]
         assert memory.scope(tenant=None).spending() == found
 
 
@@ -72,7 +72,7 @@ def test_a_call_that_would_pass_the_ceiling_is_not_made(endpoint: ScriptedEndpoi
         with pytest.raises(OverBudget):
             list(model_of(memory).stream(ASK))
         assert len(endpoint.requests_to()) == 2
-        assert [one.refused for one in memory.spending().entries] == [2]
+        assert [entry.refused for entry in memory.spending().entries] == [2]
         clock.advance(86_400)
         model_of(memory).complete(ASK, max_tokens=50)
 
@@ -168,7 +168,7 @@ def test_the_ceiling_holds_whatever_is_asked(calls: list[tuple[int, int, float]]
             ledger.settle(booking, usage)
             spent += usage.total
             assert memory.spending().today == spent <= most
-        assert sum(one.refused for one in memory.spending().entries) == refused
+        assert sum(entry.refused for entry in memory.spending().entries) == refused
 
 
 _SPENDER = """
@@ -201,9 +201,9 @@ def test_processes_and_threads_share_one_ceiling(tmp_path: Path):
             )
             for _ in range(2)
         ]
-        for one in others:
-            assert one.stdout is not None
-            assert one.stdout.readline() == "ready\n"
+        for process in others:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
         made: list[int] = []
 
         def spend() -> None:
@@ -216,11 +216,11 @@ def test_processes_and_threads_share_one_ceiling(tmp_path: Path):
                     pass
 
         threads = [threading.Thread(target=spend) for _ in range(3)]
-        for one in threads:
-            one.start()
-        told = [int(one.communicate("go\n", timeout=60)[0]) for one in others]
-        for one in threads:
-            one.join()
+        for thread in threads:
+            thread.start()
+        told = [int(process.communicate("go\n", timeout=60)[0]) for process in others]
+        for thread in threads:
+            thread.join()
         [entry] = memory.spending().entries
         assert entry.calls == sum(told) + len(made)
         assert entry.tokens == entry.calls * 25 <= 1_000

@@ -27,8 +27,8 @@ def record(**fields: Any) -> Record:
     return Record(**(given | fields))
 
 
-def means(filter: Filter, one: Record, moment: datetime = NOW) -> bool:
-    return filter.matches(one, moment)
+def means(filter: Filter, candidate: Record, moment: datetime = NOW) -> bool:
+    return filter.matches(candidate, moment)
 
 
 def test_a_mapping_is_read_as_conditions():
@@ -99,17 +99,17 @@ def test_a_path_stops_at_what_is_not_a_mapping():
 
 
 def test_bounds_of_every_time():
-    one = record(occurred_at=NOW, recorded_at=NOW, superseded_at=NOW + 2 * DAY, valid_from=NOW, valid_to=NOW + DAY)
+    version = record(occurred_at=NOW, recorded_at=NOW, superseded_at=NOW + 2 * DAY, valid_from=NOW, valid_to=NOW + DAY)
     scope = Scope()
-    assert means(make_filter(scope, after=NOW), one)
-    assert not means(make_filter(scope, before=NOW), one)
-    assert means(make_filter(scope, before=NOW + DAY), one)
-    assert means(make_filter(scope, valid_at=NOW), one)
-    assert not means(make_filter(scope, valid_at=NOW + DAY), one)
-    assert not means(make_filter(scope, valid_at=NOW - DAY), one)
-    assert not means(make_filter(scope, known_at=NOW - DAY), one)
-    assert means(make_filter(scope, known_at=NOW + DAY), one, NOW + 9 * DAY)
-    assert not means(make_filter(scope, known_at=NOW + 2 * DAY), one)
+    assert means(make_filter(scope, after=NOW), version)
+    assert not means(make_filter(scope, before=NOW), version)
+    assert means(make_filter(scope, before=NOW + DAY), version)
+    assert means(make_filter(scope, valid_at=NOW), version)
+    assert not means(make_filter(scope, valid_at=NOW + DAY), version)
+    assert not means(make_filter(scope, valid_at=NOW - DAY), version)
+    assert not means(make_filter(scope, known_at=NOW - DAY), version)
+    assert means(make_filter(scope, known_at=NOW + DAY), version, NOW + 9 * DAY)
+    assert not means(make_filter(scope, known_at=NOW + 2 * DAY), version)
     short = record(expires_at=NOW + DAY)
     assert means(make_filter(scope), short)
     assert not means(make_filter(scope), short, NOW + DAY)

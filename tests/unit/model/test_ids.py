@@ -26,5 +26,5 @@ def test_ids_grow_and_never_repeat_over_threads():
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(one == sorted(one) for one in made)
-    assert len({id for one in made for id in one}) == 2_000
+    assert all(ids == sorted(ids) for ids in made)
+    assert len({id for ids in made for id in ids}) == 2_000

@@ -41,4 +41,4 @@ def test_waiting_asks_whoever_wrote_it():
 
 
 def test_how_it_is_followed_is_no_part_of_what_it_says():
-    assert Receipt(ids=("x",), follow=lambda one, _timeout: one) == Receipt(ids=("x",))
+    assert Receipt(ids=("x",), follow=lambda receipt, _timeout: receipt) == Receipt(ids=("x",))

@@ -13,28 +13,28 @@ _LABEL = st.sampled_from([None, "a", "b"])
 SCOPES = st.builds(Scope, tenant=st.sampled_from(["default", "acme"]), agent=_LABEL, user=_LABEL, room=_LABEL)
 
 
-@given(one=SCOPES, other=SCOPES, record=SCOPES)
-def test_containing_is_an_order(one: Scope, other: Scope, record: Scope):
-    assert one.contains(one)
-    if one.contains(other) and other.contains(record):
-        assert one.contains(record)
-    if one.contains(other) and other.contains(one):
-        assert one == other
+@given(scope=SCOPES, other=SCOPES, record=SCOPES)
+def test_containing_is_an_order(scope: Scope, other: Scope, record: Scope):
+    assert scope.contains(scope)
+    if scope.contains(other) and other.contains(record):
+        assert scope.contains(record)
+    if scope.contains(other) and other.contains(scope):
+        assert scope == other
 
 
 @given(
-    one=SCOPES,
+    scope=SCOPES,
     labels=st.fixed_dictionaries({}, optional={"agent": _LABEL, "user": _LABEL, "room": _LABEL}),
     record=SCOPES,
 )
-def test_narrowing_never_shows_more(one: Scope, labels: dict[str, Any], record: Scope):
+def test_narrowing_never_shows_more(scope: Scope, labels: dict[str, Any], record: Scope):
     try:
-        narrower = one.narrow(**labels)
+        narrower = scope.narrow(**labels)
     except InvalidInput:
         return
-    assert one.contains(narrower)
+    assert scope.contains(narrower)
     if narrower.contains(record):
-        assert one.contains(record)
+        assert scope.contains(record)
 
 
 def test_a_label_is_bound_once():

@@ -59,12 +59,12 @@ def test_every_operation_is_a_line_with_its_end_and_without_its_texts(caplog: py
             memory.delete("nobody")
         logging_.stop()
         memory.add("not told")
-    lines = [json.loads(JsonLines().format(one)) for one in caplog.records if one.name == "rememo.operations"]
-    assert [(one["operation"], one["outcome"], one["tenant"]) for one in lines] == [
+    lines = [json.loads(JsonLines().format(record)) for record in caplog.records if record.name == "rememo.operations"]
+    assert [(line["operation"], line["outcome"], line["tenant"]) for line in lines] == [
         ("add", "ok", "default"),
         ("delete", "not_found", "default"),
     ]
-    assert all(one["milliseconds"] > 0 for one in lines)
+    assert all(line["milliseconds"] > 0 for line in lines)
     assert "secret" not in str(lines)
     assert "nobody" not in str(lines)
 
@@ -85,7 +85,7 @@ def test_lines_that_were_asked_for_are_written_whatever_pythons_default_is():
         logging_.stop()
         operations.removeHandler(handler)
         operations.setLevel(before)
-    assert [one.getMessage().split()[0] for one in handler.told] == ["add"]
+    assert [record.getMessage().split()[0] for record in handler.told] == ["add"]
 
 
 def test_a_level_that_is_none_is_refused():

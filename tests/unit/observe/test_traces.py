@@ -48,13 +48,13 @@ def test_an_operation_is_a_span_with_its_time_and_tenant(spans: InMemorySpanExpo
     chat.kv.set("a", 1)
     found = named(spans)
     assert {"rememo.messages.add", "rememo.search", "rememo.kv.set"} <= found.keys()
-    one = found["rememo.search"]
-    assert one.attributes is not None
-    assert one.attributes["rememo.operation"] == "search"
-    assert one.attributes["rememo.tenant"] == "default"
-    assert one.start_time is not None
-    assert one.end_time is not None
-    assert one.end_time > one.start_time
+    span = found["rememo.search"]
+    assert span.attributes is not None
+    assert span.attributes["rememo.operation"] == "search"
+    assert span.attributes["rememo.tenant"] == "default"
+    assert span.start_time is not None
+    assert span.end_time is not None
+    assert span.end_time > span.start_time
 
 
 def test_nothing_that_was_said_stands_in_a_span(spans: InMemorySpanExporter, memory: Memory):
@@ -78,7 +78,7 @@ def test_a_failure_is_told_by_its_code(spans: InMemorySpanExporter, memory: Memo
 def test_what_an_operation_calls_is_within_it(provider: TracerProvider, spans: InMemorySpanExporter, memory: Memory):
     with provider.get_tracer("program").start_as_current_span("turn") as turn:
         memory.add("a note")
-    (span,) = [one for one in spans.get_finished_spans() if one.name == "rememo.add"]
+    (span,) = [span for span in spans.get_finished_spans() if span.name == "rememo.add"]
     assert span.parent is not None
     assert span.parent.span_id == turn.get_span_context().span_id
 
@@ -114,9 +114,9 @@ def test_while_nobody_watches_the_methods_are_their_own(provider: TracerProvider
 def test_every_class_that_is_mirrored_has_its_operations():
     mirror = ast.parse((Path(__file__).parents[3] / "tools" / "generate_async.py").read_text())
     (classes,) = [
-        ast.literal_eval(one.value)
-        for one in mirror.body
-        if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "CLASSES"
+        ast.literal_eval(node.value)
+        for node in mirror.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CLASSES"
     ]
     told = {face.__name__ for face, _, _ in operations()}
     # Records is what Memory is made of, and so is a batch.

@@ -119,8 +119,8 @@ def test_now_prefers_the_newest_and_otherwise_age_does_not_count():
 
 
 def test_importance_trust_and_kind_weigh_in():
-    def first(one: Line, other: Line, settings: RecallSettings | None = None) -> str:
-        lines = [*apart(FILLER), one, other]
+    def first(line: Line, other: Line, settings: RecallSettings | None = None) -> str:
+        lines = [*apart(FILLER), line, other]
         conversation = Conversation(lines=lines, settings=settings or RecallSettings(fold=False))
         return lines[int(conversation.ask("violin concert").documents[0])].room
 
@@ -172,9 +172,9 @@ def test_the_score_does_not_depend_on_the_scale_of_the_embedder():
     crowded = replace(
         near, vector_scores=0.8 + 0.1 * near.vector_scores, vector_prior=(0.8 + 0.1 * mean, 0.1 * deviation)
     )
-    one, other = (rank(question, candidates, conversation.timeline) for candidates in (near, crowded))
-    assert one.documents.tolist() == other.documents.tolist()
-    np.testing.assert_allclose(one.scores, other.scores, rtol=1e-3)
+    plain, scaled = (rank(question, candidates, conversation.timeline) for candidates in (near, crowded))
+    assert plain.documents.tolist() == scaled.documents.tolist()
+    np.testing.assert_allclose(plain.scores, scaled.scores, rtol=1e-3)
 
 
 def test_how_many_of_the_nearest_were_fetched_does_not_change_the_scores():
@@ -184,10 +184,10 @@ def test_how_many_of_the_nearest_were_fetched_does_not_change_the_scores():
     every = replace(conversation.candidates(question), vector_background=(0.05, 0.1))
     nearest = np.argsort(-every.vector_scores)[:10]
     some = replace(every, vector_documents=every.vector_documents[nearest], vector_scores=every.vector_scores[nearest])
-    one, other = (rank(question, candidates, conversation.timeline) for candidates in (every, some))
-    assert len(one) > 0
-    assert one.documents.tolist() == other.documents.tolist()
-    assert one.scores.tolist() == other.scores.tolist()
+    all_fetched, some_fetched = (rank(question, candidates, conversation.timeline) for candidates in (every, some))
+    assert len(all_fetched) > 0
+    assert all_fetched.documents.tolist() == some_fetched.documents.tolist()
+    assert all_fetched.scores.tolist() == some_fetched.scores.tolist()
 
 
 @pytest.mark.requirement("explain")

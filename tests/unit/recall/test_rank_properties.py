@@ -95,10 +95,10 @@ def test_the_order_of_candidates_does_not_matter(case: Case):
         vector_background=(0.1, 0.2),
     )
     settled = replace(case.candidates, vector_background=(0.1, 0.2))
-    one = rank(case.question, settled, case.timeline, SETTINGS)
+    alone = rank(case.question, settled, case.timeline, SETTINGS)
     other = rank(case.question, shuffled, case.timeline, SETTINGS)
-    np.testing.assert_array_equal(one.documents, other.documents)
-    np.testing.assert_array_equal(one.scores, other.scores)
+    np.testing.assert_array_equal(alone.documents, other.documents)
+    np.testing.assert_array_equal(alone.scores, other.scores)
 
 
 @given(cases())
@@ -129,11 +129,11 @@ def test_the_order_of_rows_does_not_matter(case: Case):
         vector_documents=place[case.candidates.vector_documents],
         eligible=None if eligible is None else eligible[new_order],
     )
-    one = rank(case.question, case.candidates, timeline, SETTINGS)
+    ranking = rank(case.question, case.candidates, timeline, SETTINGS)
     other = rank(case.question, candidates, moved, SETTINGS)
-    np.testing.assert_array_equal(place[one.documents], other.documents)
+    np.testing.assert_array_equal(place[ranking.documents], other.documents)
     # Means over the scope are sums in the order of rows, so the last bit may differ.
-    np.testing.assert_allclose(one.scores, other.scores, rtol=1e-12)
+    np.testing.assert_allclose(ranking.scores, other.scores, rtol=1e-12)
 
 
 @given(cases())
@@ -234,9 +234,9 @@ def test_neighbours_are_messages_of_one_session_in_order(case: Case):
 @given(cases())
 def test_a_prepared_structure_changes_nothing(case: Case):
     prepared = arrange(case.timeline, SETTINGS)
-    one = rank(case.question, case.candidates, case.timeline, SETTINGS)
+    ranking = rank(case.question, case.candidates, case.timeline, SETTINGS)
     other = rank(case.question, case.candidates, case.timeline, SETTINGS, prepared)
-    np.testing.assert_array_equal(one.documents, other.documents)
+    np.testing.assert_array_equal(ranking.documents, other.documents)
 
 
 @given(cases())

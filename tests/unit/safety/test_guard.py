@@ -232,7 +232,7 @@ def test_limits_of_a_room_do_not_count_it():
         memory.messages.add("user", "two")
         for _ in range(5):
             memory.messages.add("tool", ATTACK)
-        assert [one.content for one in memory.messages.history()] == ["one", "two"]
+        assert [message.content for message in memory.messages.history()] == ["one", "two"]
 
 
 def test_the_async_face():
@@ -245,7 +245,7 @@ def test_the_async_face():
 
             receipt = await memory.add("BUY", source="web")
             assert list(receipt.quarantined.values()) == ["loud: loud"]
-            assert [one.id for one in await memory.quarantine.list()] == [receipt.id]
+            assert [record.id for record in await memory.quarantine.list()] == [receipt.id]
             await memory.quarantine.release(receipt.id, by="ana")
             assert (await memory.get(receipt.id)).text == "BUY"
 

@@ -128,7 +128,9 @@ def memory():
 
 
 def everything(memory: Memory) -> str:
-    return "\n".join(str(version.to_dict()) for one in memory.list(limit=1000) for version in memory.history(one.id))
+    return "\n".join(
+        str(version.to_dict()) for record in memory.list(limit=1000) for version in memory.history(record.id)
+    )
 
 
 def test_off_by_default():
@@ -179,7 +181,7 @@ def test_it_is_applied_on_every_way_in(memory: Memory):
 def test_what_ties_records_together_stays(memory: Memory):
     first = memory.messages.add("assistant", "calling", tool_calls=[{"id": "call-1", "name": "x", "arguments": MAIL}])
     memory.messages.add("tool", "done", tool_call_id="call-1", reply_to=first.id)
-    assert [one.content for one in memory.messages.replies(first.id)] == ["done"]
+    assert [message.content for message in memory.messages.replies(first.id)] == ["done"]
     assert MAIL not in everything(memory)
 
 

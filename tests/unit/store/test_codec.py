@@ -31,13 +31,13 @@ def test_long_contents_are_compressed_and_marked(tmp_path: Path):
         record = memory.get("a")
         assert (record.text, record.data, record.metadata) == (LONG, {"story": LONG}, {"tale": LONG, "n": 1})
         assert memory.kv.get("k") == LONG
-        assert [one.id for one in memory.search("long story", mode="words")] == ["a"]
+        assert [hit.id for hit in memory.search("long story", mode="words")] == ["a"]
         # Filters see through it, whatever is asked of them.
-        assert [one.id for one in memory.list(metadata={"n": {"$gte": 1}})] == ["a", "b"]
-        assert [one.id for one in memory.list(metadata={"tale": {"$contains": "and then some"}})] == ["a"]
+        assert [record.id for record in memory.list(metadata={"n": {"$gte": 1}})] == ["a", "b"]
+        assert [record.id for record in memory.list(metadata={"tale": {"$contains": "and then some"}})] == ["a"]
         assert memory.count(metadata={"n": 1}) == 1
         assert memory.delete_where(metadata={"tale": {"$exists": True}}) == 1
-        assert [one.text for one in memory.history("a")] == [LONG]
+        assert [version.text for version in memory.history("a")] == [LONG]
         assert memory.verify().ok
         memory.export(tmp_path / "a.jsonl")
     first, second = kept(tmp_path / "a.db")

@@ -44,14 +44,14 @@ def test_a_count_is_what_a_list_holds(told: list[dict[str, Any]], asked: list[di
     with Memory(
         ":memory:", embedder=WordEmbedder(), settings=Settings(worker=False, learn=False), clock=clock
     ) as memory:
-        for one in told:
-            when = start + timedelta(minutes=one["minutes"])
-            id = memory.scope(**one["labels"]).add("x", kind=one["kind"], occurred_at=when, ttl=one["ttl"]).id
-            if one["then"] == "hold":
+        for item in told:
+            when = start + timedelta(minutes=item["minutes"])
+            id = memory.scope(**item["labels"]).add("x", kind=item["kind"], occurred_at=when, ttl=item["ttl"]).id
+            if item["then"] == "hold":
                 memory.quarantine.hold(id, "odd")
-            elif one["then"] == "delete":
+            elif item["then"] == "delete":
                 memory.delete(id)
-            elif one["then"]:
+            elif item["then"]:
                 memory.update(id, text="y")
         clock.advance(100)
         store, now = memory._engine.store, clock()  # pyright: ignore[reportPrivateUsage] - the store itself is meant
@@ -63,7 +63,7 @@ def test_a_count_is_what_a_list_holds(told: list[dict[str, Any]], asked: list[di
             assert count_by_index(filter, now) is not None
             assert store.count(filter, now) == len(store.read(filter, now))
             for name in ("user", "room", "agent"):
-                held = {getattr(one.scope, name) for one in store.read(filter, now)} - {None}
+                held = {getattr(record.scope, name) for record in store.read(filter, now)} - {None}
                 assert store.labels(filter, name, now) == sorted(held)
         everything = Filter(scope=Scope(tenant="default"))
         assert labels_by_index(everything, "room", now) is not None

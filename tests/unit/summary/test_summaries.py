@@ -45,9 +45,9 @@ def test_a_summary_is_made_of_whole_sentences_in_order(text: str, count: int):
     own = list(dict.fromkeys(" ".join(text[a:b].split()) for a, b in sentence_spans(text)))
     rest = summary
     used = 0
-    for one in own:
-        if rest == one or rest.startswith(one + " "):
-            rest, used = rest[len(one) + 1 :], used + 1
+    for sentence in own:
+        if rest == sentence or rest.startswith(sentence + " "):
+            rest, used = rest[len(sentence) + 1 :], used + 1
     assert bool(summary) == bool(text.strip())
     assert used <= count or not rest
 
@@ -126,7 +126,7 @@ said = st.text(alphabet="abcI my 12XY.!?\n-`世。*", max_size=80)
 def test_lines_are_whole_sentences_of_their_turn_in_order_and_within_the_budget(
     talk: list[tuple[str, str]], budget: int
 ):
-    turns = [turn(*one) for one in talk]
+    turns = [turn(*spoken) for spoken in talk]
     lines = short(turns, budget)
     places = [line.place for line in lines]
     assert places == sorted(set(places))
@@ -135,17 +135,17 @@ def test_lines_are_whole_sentences_of_their_turn_in_order_and_within_the_budget(
         assert line.speaker == turns[line.place].speaker
         own = [strip_emphasis(turns[line.place].text[a:b]) for a, b in message_sentence_spans(turns[line.place].text)]
         rest = line.text
-        for one in own:
-            if rest == one or rest.startswith(one + " "):
-                rest = rest[len(one) + 1 :]
-                total += COUNTER.count(one)
+        for sentence in own:
+            if rest == sentence or rest.startswith(sentence + " "):
+                rest = rest[len(sentence) + 1 :]
+                total += COUNTER.count(sentence)
         assert not rest
     assert total <= budget
     assert lines == short(turns, budget)
 
 
 def test_the_bench_compares_ways_on_ones_own_data(tmp_path: Path):
-    messages = [{"id": f"m{place}", "text": one.text, "speaker": one.speaker} for place, one in enumerate(TALK)]
+    messages = [{"id": f"m{place}", "text": turn.text, "speaker": turn.speaker} for place, turn in enumerate(TALK)]
     asked = [
         {"question": "What did Ana plant in March?", "answer": "3 lemon trees", "evidence": ["m0"]},
         {"question": "Who gave Ana the pots?", "answer": "Marta", "evidence": ["m4"]},

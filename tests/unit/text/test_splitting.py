@@ -24,8 +24,8 @@ sizes = st.sampled_from(
 @given(texts, sizes)
 def test_chunks_cover_the_text_and_give_it_back(text: str, size: ChunkSizes):
     pieces = split_text(text, size)
-    assert join_chunks([(one.start, one.end, text[one.start : one.end]) for one in pieces]) == text
-    assert all(0 < one.end - one.start <= size.most for one in pieces)
+    assert join_chunks([(piece.start, piece.end, text[piece.start : piece.end]) for piece in pieces]) == text
+    assert all(0 < piece.end - piece.start <= size.most for piece in pieces)
     assert all(b.start <= a.end < b.end and a.start < b.start for a, b in pairwise(pieces))
     assert all(a.end - b.start <= size.overlap for a, b in pairwise(pieces))
     assert pieces == split_text(text, size)
@@ -56,8 +56,13 @@ def test_a_chunk_ends_before_a_heading_and_knows_what_it_stands_under():
     body = "The cat sat on the mat. " * 15
     text = f"# Pets\n\n{body}\n\n## Cats\n\n{body}\n\n## Dogs\n\n{body}\n\nCars\n====\n\n{body}"
     pieces = split_text(text, ChunkSizes(target=400, most=600, overlap=50))
-    assert [one.headings for one in pieces] == [("Pets",), ("Pets", "Cats"), ("Pets", "Dogs"), ("Cars",)]
-    assert [text[one.start :].split("\n", maxsplit=1)[0] for one in pieces] == ["# Pets", "## Cats", "## Dogs", "Cars"]
+    assert [piece.headings for piece in pieces] == [("Pets",), ("Pets", "Cats"), ("Pets", "Dogs"), ("Cars",)]
+    assert [text[piece.start :].split("\n", maxsplit=1)[0] for piece in pieces] == [
+        "# Pets",
+        "## Cats",
+        "## Dogs",
+        "Cars",
+    ]
 
 
 def test_a_chunk_ends_with_a_paragraph_and_repeats_its_last_sentence():
@@ -65,20 +70,20 @@ def test_a_chunk_ends_with_a_paragraph_and_repeats_its_last_sentence():
     text = "\n\n".join([paragraph] * 6)
     pieces = split_text(text, ChunkSizes(target=200, most=300, overlap=40))
     assert len(pieces) > 2
-    assert all(text[one.start : one.end].rstrip().endswith("Nobody was pleased.") for one in pieces)
-    assert all(text[one.start :].startswith("Nobody was pleased.") for one in pieces[1:])
+    assert all(text[piece.start : piece.end].rstrip().endswith("Nobody was pleased.") for piece in pieces)
+    assert all(text[piece.start :].startswith("Nobody was pleased.") for piece in pieces[1:])
 
 
 def test_chunks_are_of_about_two_hundred_words():
     text = "\n\n".join("One of them went to the market and bought a fish there. " * 5 for _ in range(40))
-    counts = [len(text[one.start : one.end].split()) for one in split_text(text)]
+    counts = [len(text[piece.start : piece.end].split()) for piece in split_text(text)]
     assert all(150 <= count <= 330 for count in counts[:-1])
 
 
 def test_headings_of_markdown_and_none_in_fenced_code():
     text = "# One\ntext\n```\n# not this\n```\nTwo\n---\n- item\n---\n   ### Three ###\n#hashtag\n"
-    assert [(one.level, one.title) for one in find_headings(text)] == [(1, "One"), (2, "Two"), (3, "Three")]
-    assert [text[one.start :][:3] for one in find_headings(text)] == ["# O", "Two", "###"]
+    assert [(heading.level, heading.title) for heading in find_headings(text)] == [(1, "One"), (2, "Two"), (3, "Three")]
+    assert [text[heading.start :][:3] for heading in find_headings(text)] == ["# O", "Two", "###"]
 
 
 def test_sentences_do_not_end_at_abbreviations():

@@ -64,14 +64,14 @@ class LivesReport:
     def table(self, *, misses: bool = False) -> str:
         """Return a line for each door, with 95 % intervals (Wilson); with ``misses`` the questions that failed too."""
         lines = [["door", "first hit now", "first hit past", "context now", "context past"]]
-        lines += [[one.door, *map(str, one.shares.values())] for one in self.doors if one.missing is None]
+        lines += [[door.door, *map(str, door.shares.values())] for door in self.doors if door.missing is None]
         widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
         rows = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
-        rows += [f"{one.door}: not measured: {one.missing}" for one in self.doors if one.missing is not None]
+        rows += [f"{door.door}: not measured: {door.missing}" for door in self.doors if door.missing is not None]
         if misses:
-            rows += [f"{one.door}: {miss}" for one in self.doors for miss in one.misses]
+            rows += [f"{door.door}: {miss}" for door in self.doors for miss in door.misses]
         return "\n".join([f"{self.lives} lives; 95 % intervals in brackets", *rows])
 
 

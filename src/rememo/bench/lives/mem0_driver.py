@@ -22,10 +22,10 @@ def client(sent: dict[str, Any]) -> Any:
 def tell(sent: dict[str, Any]) -> list[str]:
     """Store messages."""
     for message in sent["messages"]:
-        said = [{"role": message["role"], "content": message["text"]}]
+        messages = [{"role": message["role"], "content": message["text"]}]
         labels = {"user_id": message["user"], "agent_id": message["agent"], "run_id": message["room"]}
         labels = {name: value for name, value in labels.items() if value is not None}
-        client(sent).add(said, timestamp=int(datetime.fromisoformat(message["at"]).timestamp()), **labels)
+        client(sent).add(messages, timestamp=int(datetime.fromisoformat(message["at"]).timestamp()), **labels)
     return []
 
 
@@ -34,7 +34,10 @@ def ask(sent: dict[str, Any]) -> dict[str, list[str]]:
     found = client(sent).search(
         sent["question"], filters={"user_id": sent["user"] or "*"}, reference_date=sent["at"][:10]
     )
-    hits = [" | ".join([one["memory"], *(source["memory"] for source in one["sources"])]) for one in found["results"]]
+    hits = [
+        " | ".join([result["memory"], *(source["memory"] for source in result["sources"])])
+        for result in found["results"]
+    ]
     return {"hits": hits, "prompt": hits}
 
 

@@ -156,13 +156,13 @@ class OpenAIEmbedder:
 
         An endpoint that cannot be asked now raises `EmbeddingFailed`.
         """
-        told = self._dimension
+        dimension = self._dimension
         try:
             self._embedded(["dimension"], retries=0, timeout=self._question_timeout)
         except EmbeddingMismatch as error:
             raise EmbeddingMismatch(
                 f"{error}: {self._endpoint.address}{_PATH} does not answer as was said; open the memory with the dimension that"
-                f" {self._model} has instead of {told}, or shorten=True if it can be cut"
+                f" {self._model} has instead of {dimension}, or shorten=True if it can be cut"
             ) from error
 
     def health(self) -> Health:
@@ -240,10 +240,12 @@ class OpenAIEmbedder:
         try:
             answer = self._endpoint.post(_PATH, body, timeout=timeout, retries=retries)
         except ModelFailed as error:
-            told = f"{self.name} gave no vectors: {error}"
+            reason = f"{self.name} gave no vectors: {error}"
             if error.reason not in _PASSING:
-                raise EmbeddingFailed(told) from error
-            raise EmbeddingFailed.for_now(told, self._breaker.record_failure(str(error), error.retry_after)) from error
+                raise EmbeddingFailed(reason) from error
+            raise EmbeddingFailed.for_now(
+                reason, self._breaker.record_failure(str(error), error.retry_after)
+            ) from error
         self._breaker.record_success()
         return self._parsed(answer.body, texts)
 

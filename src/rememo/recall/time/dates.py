@@ -150,9 +150,9 @@ def day_alone(reading: Reading, index: int) -> Found:
         return None
     at = reading.at
     for offset in range(4):
-        year, one = divmod(at.year * 12 + at.month - 1 + (-offset if reading.lean == "past" else offset), 12)
+        year, month = divmod(at.year * 12 + at.month - 1 + (-offset if reading.lean == "past" else offset), 12)
         try:
-            stretch = day_of(date(year, one + 1, found[0]))
+            stretch = day_of(date(year, month + 1, found[0]))
         except ValueError:
             continue
         if stretch.start <= at if reading.lean == "past" else stretch.end > at:

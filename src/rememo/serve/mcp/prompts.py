@@ -87,4 +87,4 @@ def render_prompt(memory: "Memory", name: str, given: Mapping[str, str]) -> str:
             if unknown := set(given) - set(prompt.arguments):
                 raise InvalidInput(f"{name} has no argument {min(unknown)!r}; it takes {', '.join(prompt.arguments)}")
             return prompt.render(memory, given)
-    raise NotFound(f"there is no prompt {name!r}; there are {', '.join(one.name for one in PROMPTS)}")
+    raise NotFound(f"there is no prompt {name!r}; there are {', '.join(prompt.name for prompt in PROMPTS)}")

@@ -178,7 +178,7 @@ def _parse_uri(uri: str) -> tuple[ResourceKind, str]:
     for kind in KINDS:
         if uri.startswith(SCHEME) and kind.name == head and name:
             return kind, name
-    raise NotFound(f"there is no resource {uri[:200]!r}; they are {', '.join(one.template for one in KINDS)}")
+    raise NotFound(f"there is no resource {uri[:200]!r}; they are {', '.join(kind.template for kind in KINDS)}")
 
 
 def complete_names(memory: "Memory", template: str, argument: str, begun: str) -> list[str]:

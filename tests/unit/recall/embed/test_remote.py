@@ -175,7 +175,7 @@ def test_while_the_endpoint_is_down_everything_goes_on_by_words(
         assert job.attempts == 1
         # Whoever asks in another process is told too.
         with Memory(tmp_path / "a.db", embedder=None, settings=Settings(worker=False), clock=clock) as other:
-            [told] = [one.said for one in check_health(engine_of(other), "default") if one.what == "embedder"]
+            [told] = [check.said for check in check_health(engine_of(other), "default") if check.what == "embedder"]
         assert "1 are owed, and the last try said: EmbeddingFailed" in told
         endpoint.up()
         clock.advance(120)
@@ -245,7 +245,7 @@ def test_a_key_that_is_refused_is_not_tried_for_each_text(endpoint: ScriptedEndp
     endpoint.script(*[ErrorReply(401, "bad key")] * 30, path=EMBEDDINGS)
     with embedder(endpoint) as remote:
         found = fetch_vectors([f"text {number}" for number in range(256)], remote.embed, None)
-    assert all(isinstance(one, EmbeddingFailed) for one in found)
+    assert all(isinstance(vector, EmbeddingFailed) for vector in found)
     assert len(endpoint.requests) <= 20
 
 
