@@ -375,7 +375,7 @@ class Memory(Records):
 
     @property
     def _composer(self) -> Composer:
-        return cast("Composer", self._engine.composer)
+        return cast("Composer", self._view.engine.composer)
 
     def context(
         self,
@@ -488,9 +488,9 @@ class Memory(Records):
         Versions that are or were in quarantine come only with `quarantined`.
         """
         self._view.wait_for_extraction()
-        versions = self._engine.store.history(self.bound, check_label(id, "id"))
+        versions = self._view.engine.store.history(self.bound, check_label(id, "id"))
         if not versions and may_be_older(id):
-            versions = self._engine.store.history(self.bound, self._engine.ids.derive(self.bound.tenant, id))
+            versions = self._view.engine.store.history(self.bound, self._view.engine.ids.derive(self.bound.tenant, id))
         if self._view.known_at is not None:
             versions = [version for version in versions if version.recorded_at <= self._view.known_at]
         if not check_flag(quarantined, "quarantined"):
@@ -513,13 +513,15 @@ class Memory(Records):
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""
         self._view.need_present()
         self._view.need_no_batch("snapshot()")
-        audit = self._engine.audit
+        audit = self._view.engine.audit
         note = None if audit is None else audit.note("snapshot", Scope(tenant=self.bound.tenant), ids=(name,))
-        return self._engine.store.put_snapshot(self.bound.tenant, check_label(name, "name"), self._engine.now(), note)
+        return self._view.engine.store.put_snapshot(
+            self.bound.tenant, check_label(name, "name"), self._view.engine.now(), note
+        )
 
     def snapshots(self) -> dict[str, datetime]:
         """Return the names of snapshots with their system times, oldest first."""
-        return self._engine.store.snapshots(self.bound.tenant)
+        return self._view.engine.store.snapshots(self.bound.tenant)
 
     def as_of(self, moment: str | datetime) -> Memory:
         """Return a read-only view of what was known at a snapshot or a moment."""
@@ -532,7 +534,7 @@ class Memory(Records):
         since, until = self._moment(before), None if after is None else self._moment(after)
         if self._view.known_at is not None:
             since, until = min(since, self._view.known_at), min(until or self._view.known_at, self._view.known_at)
-        return diff(self._engine, self.bound, since, until)
+        return diff(self._view.engine, self.bound, since, until)
 
     def rollback(self, to: str | datetime) -> Receipt:
         """Make this scope what it was known to be at a snapshot or a moment, by new versions; nothing is lost."""
@@ -576,7 +578,7 @@ class Memory(Records):
         from rememo.keep.export import export
 
         readable = check_flag(plain, "plain")
-        return export(self._engine, self.bound, path, known_at=self._view.known_at, plain=readable)
+        return export(self._view.engine, self.bound, path, known_at=self._view.known_at, plain=readable)
 
     def import_(self, path: str | Path) -> Transferred:
         """Bring an export into this scope's tenant without a loss; repeating it is harmless."""
@@ -584,15 +586,15 @@ class Memory(Records):
         from rememo.working.import_checks import check_entry
 
         self._view.need_present()
-        return import_file(self._engine, self.bound, path, check_entry)
+        return import_file(self._view.engine, self.bound, path, check_entry)
 
     def backup(self, path: str | Path) -> None:
         """Copy the whole store, all tenants, to a new file while others go on writing."""
         from rememo.keep.erase import note_backup
 
         self._record("backup")
-        self._engine.store.backup(str(path))
-        note_backup(self._engine, str(Path(path).absolute()))
+        self._view.engine.store.backup(str(path))
+        note_backup(self._view.engine, str(Path(path).absolute()))
 
     def erase(
         self,
@@ -625,8 +627,8 @@ class Memory(Records):
         target = make_target(self.bound, user=user, room=room, agent=agent, tenant=tenant, ids=ids)
         dry = check_flag(dry_run, "dry_run")
         if dry:
-            return preview(self._engine, target, clean_session)
-        receipt = erase(self._engine, target, clean_session)
+            return preview(self._view.engine, target, clean_session)
+        receipt = erase(self._view.engine, target, clean_session)
         self._composer.forget()
         return receipt
 
@@ -634,11 +636,11 @@ class Memory(Records):
         """Check that the file is sound, that records, words, vectors and jobs agree, and that no vector is missing."""
         from rememo.keep.missing_vectors import verify
 
-        return verify(self._engine)
+        return verify(self._view.engine)
 
     def stats(self) -> Stats:
         """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
-        engine, tenant = self._engine, self.bound.tenant
+        engine, tenant = self._view.engine, self.bound.tenant
         model, active = engine.store.model(), engine.model.follow()
         stats = engine.store.stats(tenant, engine.now())
         stats = replace(stats, model=None if model is None else model.name, words_only=active.words_only)
@@ -658,12 +660,12 @@ class Memory(Records):
         from rememo.engine.job_payloads import EXTRACT, LEARN, UNLEARN
         from rememo.llm.spending import Ledger
 
-        found = Ledger(self._engine).read(self.bound.tenant, days)
+        found = Ledger(self._view.engine).read(self.bound.tenant, days)
         if not backlog:
             return found
         from rememo.learn.model_learning import backlog as waiting
 
-        return replace(found, backlog=waiting(self._engine, self.bound.tenant, (LEARN, UNLEARN, EXTRACT)))
+        return replace(found, backlog=waiting(self._view.engine, self.bound.tenant, (LEARN, UNLEARN, EXTRACT)))
 
     @property
     def retention(self) -> Retention:
@@ -693,7 +695,7 @@ class Memory(Records):
         self._view.need_present()
         self._view.need_no_batch("maintain()")
         if not check_flag(dry_run, "dry_run"):
-            resume(self._engine, self.bound.tenant, clean_session)
+            resume(self._view.engine, self.bound.tenant, clean_session)
         report = maintain(self._view, dry=dry_run)
         self._composer.sweep()
         return report
@@ -709,13 +711,13 @@ class Memory(Records):
         self._view.need_present()
         if progress is not None:
             check_function(progress, "progress")
-        done = reembed(self._engine, embedder, progress)
+        done = reembed(self._view.engine, embedder, progress)
         self._record("reembed", versions=done)
         return done
 
     def _record(self, operation: str, **detail: int) -> None:
-        if self._engine.audit is not None:
-            self._engine.audit.record(operation, self.bound, detail)
+        if self._view.engine.audit is not None:
+            self._view.engine.audit.record(operation, self.bound, detail)
 
     def rotate_keys(self, *, reencrypt: bool = True) -> Receipt:
         """Wrap the keys of the whole store by the keyring's first master key, at once; others are not needed any more.
@@ -727,7 +729,7 @@ class Memory(Records):
 
         self._view.need_present()
         self._view.need_no_batch("rotate_keys()")
-        return rotate_keys(self._engine, self.bound, reencrypt=check_flag(reencrypt, "reencrypt"))
+        return rotate_keys(self._view.engine, self.bound, reencrypt=check_flag(reencrypt, "reencrypt"))
 
     def drop_key(self, *, tenant: str) -> bool:
         """Make everything of this memory's tenant unreadable for ever, at once; False when it had no key.
@@ -738,11 +740,11 @@ class Memory(Records):
 
         self._view.need_present()
         self._view.need_no_batch("drop_key()")
-        return drop_key(self._engine, self.bound, check_label(tenant, "tenant"))
+        return drop_key(self._view.engine, self.bound, check_label(tenant, "tenant"))
 
     def close(self) -> None:
         """Let go of the store, for every view of it; closing twice is harmless."""
-        self._engine.close()
+        self._view.engine.close()
 
     def __enter__(self) -> Self:
         """Return the memory itself."""

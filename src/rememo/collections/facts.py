@@ -8,7 +8,7 @@ from typing import Any, cast
 from rememo.collections.fact_conflicts import find_conflicts
 from rememo.collections.fact_extraction import extract_more
 from rememo.collections.fact_views import bound_labels, check_predicate, check_time, data_equals, merge_facts, to_fact
-from rememo.engine.view import View
+from rememo.engine.view import View, ViewHolder
 from rememo.errors import InvalidInput, NotFound
 from rememo.extract import ExtractedFact, extract
 from rememo.extract.predicates import normalise_object, normalise_subject
@@ -30,12 +30,11 @@ _PAGE, _SPARE = 500, 20
 _SHOWN = ["current", "disputed"]
 
 
-class Facts:
+class Facts(ViewHolder):
     """The facts of one scope, added by hand or learned from what was said."""
 
     def __init__(self, view: View) -> None:
-        self._view = view
-        self._engine = view.engine
+        super().__init__(view)
 
     # ---- writing
 
@@ -68,9 +67,12 @@ class Facts:
             raise InvalidInput("valid_from is later than valid_to; swap them")
         tenant, scope = self._view.scope.tenant, self._view.home
         name_of = None if key is None else digest_name([scope.agent, scope.user, scope.room, check_label(key, "key")])
-        if name_of is not None and (first := self._engine.first_receipt(Scope(tenant=tenant), name_of)) is not None:
+        if (
+            name_of is not None
+            and (first := self._view.engine.first_receipt(Scope(tenant=tenant), name_of)) is not None
+        ):
             return self._receipt_of_fact(first, name_of)
-        changes, now = FactChanges(tenant), self._engine.now()
+        changes, now = FactChanges(tenant), self._view.engine.now()
         statement = Statement(
             object=value,
             said=begin or now,
@@ -86,7 +88,7 @@ class Facts:
         given = [self._source(source) for source in check_many(sources, "sources")]
         statements = [replace(statement, source=source, name=name_of or "hand") for source in given] or [statement]
         groups = [changes.add(about, name, statement) for statement in statements]
-        settled = reconcile(self._engine, changes, key=name_of)
+        settled = reconcile(self._view.engine, changes, key=name_of)
         receipt = settled.receipt(settled.places[groups[-1], statements[-1].key])
         return self._with_redactions(receipt, subject, object, wording or "")
 
@@ -122,7 +124,7 @@ class Facts:
         corrects = None if folded(value) == folded(fact.object) else fact.object
         before = [Statement.from_dict(statement, fact.record.scope) for statement in fact.record.data["statements"]]
         asserted = [statement for statement in before if statement.asserts] or before
-        now = self._engine.now()
+        now = self._view.engine.now()
         statement = replace(
             asserted[-1],
             **cast("dict[str, Any]", {"begin": None, "end": None} | fixed),
@@ -148,7 +150,7 @@ class Facts:
             statement = replace(statement, confidence=fact.confidence)
         changes = FactChanges(self._view.scope.tenant)
         group = changes.add(fact.subject, fact.predicate, statement)
-        settled = reconcile(self._engine, changes)
+        settled = reconcile(self._view.engine, changes)
         receipt = settled.receipt(settled.places[group, statement.key])
         return self._with_redactions(receipt, *(text for text in (object, wording) if isinstance(text, str)))
 
@@ -168,7 +170,7 @@ class Facts:
             raise InvalidInput(
                 f"there is no such conflict about {conflict.subject!r} {conflict.predicate!r} any more; look at conflicts() again"
             )
-        changes, now = FactChanges(self._view.scope.tenant), self._engine.now()
+        changes, now = FactChanges(self._view.scope.tenant), self._view.engine.now()
         for fact in conflict.facts:
             if folded(fact.object) == folded(kept[0].object):
                 continue
@@ -187,7 +189,7 @@ class Facts:
                 amends=bound_labels(fact.record),
             )
             changes.add(fact.subject, fact.predicate, refusal)
-        return reconcile(self._engine, changes).receipt(kept[0].id)
+        return reconcile(self._view.engine, changes).receipt(kept[0].id)
 
     def policy(self, predicate: str, mode: Policy | None = None) -> Policy:
         """Return how contradictions of a predicate are treated in this tenant, or set it and settle what is there.
@@ -197,17 +199,19 @@ class Facts:
         """
         name, tenant = check_predicate(predicate), self._view.scope.tenant
         if mode is None:
-            return policy_of(self._engine, tenant, name)
+            return policy_of(self._view.engine, tenant, name)
         if mode not in POLICIES:
             raise InvalidInput(f"there is no policy {mode!r}; the policies are {', '.join(POLICIES)}")
         self._need_writable("facts.policy()")
-        self._engine.kv.set(tenant, POLICY_SPACE, name, dump_json(mode), self._engine.now())
+        self._view.engine.kv.set(tenant, POLICY_SPACE, name, dump_json(mode), self._view.engine.now())
         filter = Filter(scope=Scope(tenant=tenant), kinds=("fact",), conditions=(data_equals("predicate", name),))
         changes = FactChanges(tenant)
         changes.groups |= {
-            group_of(record) for record in self._engine.store.read(filter, self._engine.now()) if is_fact(record)
+            group_of(record)
+            for record in self._view.engine.store.read(filter, self._view.engine.now())
+            if is_fact(record)
         }
-        reconcile(self._engine, changes)
+        reconcile(self._view.engine, changes)
         return mode
 
     # ---- reading
@@ -314,20 +318,22 @@ class Facts:
         With `model`, the memory's language model is asked too, and what it adds comes after what rules found; raises
         `ModelFailed` or `OverBudget` when it gives nothing.
         """
-        moment = self._engine.now() if at is None else to_utc(at, "at")
+        moment = self._view.engine.now() if at is None else to_utc(at, "at")
         who = self._speaker if speaker is None else self._check_text(speaker, "speaker")
         checked_text = self._check_text(text, "text")
         facts = extract(checked_text, speaker=who, at=moment)
         if not model:
             return facts
-        return facts + extract_more(self._engine, self._view.scope.tenant, facts, checked_text, speaker=who, at=moment)
+        return facts + extract_more(
+            self._view.engine, self._view.scope.tenant, facts, checked_text, speaker=who, at=moment
+        )
 
     # ---- inside
 
     def _receipt_of_fact(self, first: Receipt, name: str) -> Receipt:
         """Return the part of a batch's receipt that is about the fact a key was given for."""
         for id in first.ids:
-            for version in self._engine.store.history(Scope(tenant=self._view.scope.tenant), id):
+            for version in self._view.engine.store.history(Scope(tenant=self._view.scope.tenant), id):
                 if is_fact(version) and any(statement.get("name") == name for statement in version.data["statements"]):
                     return replace(
                         first, ids=(id,), versions={id: first.versions[id]}, outcomes={id: first.outcomes[id]}
@@ -339,7 +345,7 @@ class Facts:
         by_content: dict[Any, Fact] = {}
         offset, page = 0, _PAGE if limit is None else min(_PAGE, limit + _SPARE)
         while limit is None or sum(fact.confidence >= least for fact in by_content.values()) < limit:
-            records = self._engine.store.read(filter, self._engine.now(), limit=page, offset=offset)
+            records = self._view.engine.store.read(filter, self._view.engine.now(), limit=page, offset=offset)
             for record in reversed(records):
                 if not is_fact(record):
                     continue
@@ -376,7 +382,7 @@ class Facts:
         moments = [to_utc(known_at, "known_at")] if known_at is not None else []
         if self._view.known_at is not None:
             moments.append(self._view.known_at)
-        return min(moments, default=self._engine.now())
+        return min(moments, default=self._view.engine.now())
 
     @property
     def _speaker(self) -> str:
@@ -395,11 +401,13 @@ class Facts:
         return Source(source, self._view.get(source).version)
 
     def _check_text(self, value: object, field: str) -> str:
-        return self._engine.redact(check_text(value, field, max_bytes=self._engine.settings.max_text_bytes))[0]
+        return self._view.engine.redact(check_text(value, field, max_bytes=self._view.engine.settings.max_text_bytes))[
+            0
+        ]
 
     def _with_redactions(self, receipt: Receipt, *texts: str) -> Receipt:
         """Return a receipt that says what was taken out of what a caller gave."""
-        taken = self._engine.redact("\n".join(texts))[1]
+        taken = self._view.engine.redact("\n".join(texts))[1]
         return replace(receipt, redacted=dict(taken)) if taken else receipt
 
     def _need_writable(self, verb: str) -> None:

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from rememo.collections.message import Message
 from rememo.engine.engine import Engine
-from rememo.engine.view import View
+from rememo.engine.view import View, ViewHolder
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.model.check import check_function, check_label, check_limit, dump_json
 from rememo.model.filters import Filter
@@ -62,12 +62,11 @@ class _Functions:
 _functions: WeakKeyDictionary[Engine, dict[tuple[str, str], _Functions]] = WeakKeyDictionary()
 
 
-class RoomLimits:
+class RoomLimits(ViewHolder):
     """The limits of the room that a view is bound to. They belong to the room: to all its users and agents."""
 
     def __init__(self, view: View) -> None:
-        self._view = view
-        self._engine = view.engine
+        super().__init__(view)
         self._tenant = view.scope.tenant
         self._room = view.scope.room
         # Beside the room's own keys, so that no pattern given to `kv.invalidate` takes the limits away.
@@ -100,7 +99,7 @@ class RoomLimits:
             keep_roles=keep_roles,
         )
         own = _Functions(evict if callable(evict) else None, handler)
-        _functions.setdefault(self._engine, {})[self._tenant, room] = own
+        _functions.setdefault(self._view.engine, {})[self._tenant, room] = own
         self._store(limits)
         self.enforce()
         return limits
@@ -123,24 +122,24 @@ class RoomLimits:
 
     def _store(self, limits: MessageLimits) -> None:
         value = dump_json({name: getattr(limits, name) for name in limits.__slots__})
-        self._engine.kv.set(self._tenant, self._space, _KEY, value, self._engine.now())
+        self._view.engine.kv.set(self._tenant, self._space, _KEY, value, self._view.engine.now())
 
     def remove(self) -> bool:
         """Forget the limits; False when there were none."""
         room = self._need_room()
         self._view.need_present()
-        _functions.get(self._engine, {}).pop((self._tenant, room), None)
-        return self._engine.kv.delete(self._tenant, self._space, _KEY, self._engine.now())
+        _functions.get(self._view.engine, {}).pop((self._tenant, room), None)
+        return self._view.engine.kv.delete(self._tenant, self._space, _KEY, self._view.engine.now())
 
     def enforce(self) -> None:
         """Let what is too much leave: each time in one transaction, and only if nobody was faster."""
         if self._room is None or (limits := self._stored()) is None:
             return
-        own = _functions.get(self._engine, {}).get((self._tenant, self._room), _Functions(None, None))
+        own = _functions.get(self._view.engine, {}).get((self._tenant, self._room), _Functions(None, None))
         strategy = own.strategy if limits.evict == "custom" else None
         if limits.evict == "custom" and strategy is None:
             _log.warning("room %r has a strategy of another process; the oldest leave instead", self._room)
-        room = _Room(self._engine, Scope(tenant=self._tenant, room=self._room), limits)
+        room = _Room(self._view.engine, Scope(tenant=self._tenant, room=self._room), limits)
         for _ in range(_MOST_TRIES):
             try:
                 leaving = room.select_leaving(strategy)
@@ -157,7 +156,7 @@ class RoomLimits:
                 continue  # another process let some of them go, or one was changed: look again
 
     def _stored(self) -> MessageLimits | None:
-        entry = self._engine.kv.get(self._tenant, self._space, _KEY, self._engine.now())
+        entry = self._view.engine.kv.get(self._tenant, self._space, _KEY, self._view.engine.now())
         if entry is None:
             return None
         return read_limits(json.loads(entry.value))
@@ -187,7 +186,7 @@ class _Room:
     """The messages of a room, and which of them are too much."""
 
     def __init__(self, engine: Engine, scope: Scope, limits: MessageLimits) -> None:
-        self._engine = engine
+        self.engine = engine
         self._scope = scope
         self._limits = limits
         self._filter = Filter(scope=scope, kinds=("message",))
@@ -195,7 +194,7 @@ class _Room:
     def select_leaving(self, strategy: Strategy | None) -> list[Record]:
         """Return what must leave next, oldest first; nothing when all is well or all that is left must stay."""
         limits = self._limits
-        total = self._engine.store.count(self._filter, self._engine.now())
+        total = self.engine.store.count(self._filter, self.engine.now())
         over = 0 if limits.max_messages is None else total - limits.max_messages
         if limits.max_tokens is None and over <= 0:
             return []
@@ -203,7 +202,7 @@ class _Room:
         everything = limits.max_tokens is not None or strategy is not None
         size = None if everything else min(over, _AT_ONCE) + _AHEAD
         while True:
-            records = self._engine.store.read(self._filter, self._engine.now(), limit=size, oldest=True)
+            records = self.engine.store.read(self._filter, self.engine.now(), limit=size, oldest=True)
             whole = size is None or len(records) < size
             chosen = self._choose(records, over, strategy, whole=whole)
             if chosen is not None:
@@ -254,16 +253,16 @@ class _Room:
         """End the records in one transaction, with the summary that stands for them where one is wanted."""
         writes: list[Write] = []
         stood: set[str] = set()
-        if RoomSummaries(self._engine, self._scope.tenant, str(self._scope.room)).known:
-            writes, stood = release_messages(self._engine, self._scope, [record.id for record in leaving])
+        if RoomSummaries(self.engine, self._scope.tenant, str(self._scope.room)).known:
+            writes, stood = release_messages(self.engine, self._scope, [record.id for record in leaving])
         alone = [record for record in leaving if record.id not in stood]
         if self._limits.evict == "summarise" and alone:
-            last = read_summaries(self._engine, self._scope, limit=_LOOK_BACK)
+            last = read_summaries(self.engine, self._scope, limit=_LOOK_BACK)
             for part in pack_groups([record] for record in alone):
-                writes.append(summary_write(self._engine, self._scope, part, SummaryOptions(made_by="limit"), last))
+                writes.append(summary_write(self.engine, self._scope, part, SummaryOptions(made_by="limit"), last))
                 last = []
         writes += [Remove(id=record.id, scope=self._scope, expected=record.version) for record in leaving]
-        self._engine.commit(self._scope, writes)
+        self.engine.commit(self._scope, writes)
 
 
 def _order_by_strategy(

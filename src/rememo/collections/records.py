@@ -183,7 +183,7 @@ class Records(ViewHolder):
             raise InvalidInput(f"add_many() cannot add a {kind}; add it by itself with {kind}s.add()")
         fields = {"learn": True, **item}
         is_message = isinstance(kind, str) and kind == "message"
-        return message_fields(fields, self._engine.settings) if is_message else fields
+        return message_fields(fields, self._view.engine.settings) if is_message else fields
 
     # ---- reading
 
@@ -217,8 +217,8 @@ class Records(ViewHolder):
         )  # fmt: skip
         filter = self._only_valid_facts(filter)
         self._wait_for_extraction(filter)
-        return self._engine.store.read(
-            filter, self._engine.now(), limit=check_limit(limit), offset=check_offset(offset)
+        return self._view.engine.store.read(
+            filter, self._view.engine.now(), limit=check_limit(limit), offset=check_offset(offset)
         )
 
     def count(
@@ -246,7 +246,7 @@ class Records(ViewHolder):
             valid_at=valid_at,
         )
         self._wait_for_extraction(filter)
-        return self._engine.store.count(self._only_valid_facts(filter), self._engine.now())
+        return self._view.engine.store.count(self._only_valid_facts(filter), self._view.engine.now())
 
     def _wait_for_extraction(self, filter: Filter) -> None:
         """Wait for what is being learned, where the filter may mean it."""
@@ -264,7 +264,7 @@ class Records(ViewHolder):
         """
         if filter.kinds != ("fact",) or filter.ids is not None:
             return filter
-        moment = filter.valid_at or filter.known_at or self._engine.now()
+        moment = filter.valid_at or filter.known_at or self._view.engine.now()
         retracted = Condition("data", ("status",), "$ne", "retracted")
         return filter.narrowed(valid_at=moment, conditions=(*filter.conditions, retracted))
 
@@ -299,12 +299,12 @@ class Records(ViewHolder):
             kind=kind, ids=ids, after=after, before=before, metadata=metadata, known_at=known_at, valid_at=valid_at
         )
         search_query = Query(
-            text=check_text(query, "query", max_bytes=self._engine.settings.max_text_bytes),
+            text=check_text(query, "query", max_bytes=self._view.engine.settings.max_text_bytes),
             filter=filter,
             limit=check_limit(limit, maximum=_MOST_HITS),
             threshold=check_unit(threshold, "threshold"),
-            mode=check_mode(self._engine, mode),
-            at=self._engine.now() if at is None else to_utc(at, "at"),
+            mode=check_mode(self._view.engine, mode),
+            at=self._view.engine.now() if at is None else to_utc(at, "at"),
             explain=explain,
         )
         if not search_query.text.strip() and filter.selects_everything:
@@ -316,7 +316,7 @@ class Records(ViewHolder):
             from rememo.ask.model_search import search_with_model  # noqa: PLC0415 - models are loaded when one is wanted
 
             return search_with_model(self._view, search_query, rerank=rerank, rewrite=rewrite)
-        return with_sources(self._engine, filter, search(self._engine, search_query))
+        return with_sources(self._view.engine, filter, search(self._view.engine, search_query))
 
     def similar(
         self,
@@ -332,16 +332,16 @@ class Records(ViewHolder):
     ) -> "list[Hit]":
         """Return the records whose vectors are nearest to the given one; scores are cosines, from `threshold` up."""
         filter = self._view.filter(kind=kind, ids=ids, metadata=metadata, known_at=known_at, valid_at=valid_at)
-        wanted, model = self._engine.check_vector(vector, "vector")
+        wanted, model = self._view.engine.check_vector(vector, "vector")
         most, least = check_limit(limit, maximum=_MOST_HITS), check_unit(threshold, "threshold")
         self._wait_for_extraction(filter)
         try:
-            return similar(self._engine, filter, wanted, model, limit=most, threshold=least)
+            return similar(self._view.engine, filter, wanted, model, limit=most, threshold=least)
         except ModelChanged:
             # The vector may be of the new model already, where both are as long.
-            self._engine.model.follow()
-            wanted, model = self._engine.check_vector(vector, "vector")
-            return similar(self._engine, filter, wanted, model, limit=most, threshold=least)
+            self._view.engine.model.follow()
+            wanted, model = self._view.engine.check_vector(vector, "vector")
+            return similar(self._view.engine, filter, wanted, model, limit=most, threshold=least)
 
     def rooms(self, *, prefix: str = "") -> "list[str]":
         """Return the rooms that have a record in this scope, sorted; with `prefix`, those whose names begin with it."""
@@ -349,14 +349,14 @@ class Records(ViewHolder):
         filter = self._view.filter()
         if prefix:
             filter = filter.narrowed(rooms=check_label(prefix, "prefix"))
-        return self._engine.store.labels(filter, "room", self._engine.now())
+        return self._view.engine.store.labels(filter, "room", self._view.engine.now())
 
     def users(self) -> "list[str]":
         """Return the users that have a record in this scope, sorted."""
         self._view.wait_for_extraction()
-        return self._engine.store.labels(self._view.filter(), "user", self._engine.now())
+        return self._view.engine.store.labels(self._view.filter(), "user", self._view.engine.now())
 
     def agents(self) -> "list[str]":
         """Return the agents that have a record in this scope, sorted."""
         self._view.wait_for_extraction()
-        return self._engine.store.labels(self._view.filter(), "agent", self._engine.now())
+        return self._view.engine.store.labels(self._view.filter(), "agent", self._view.engine.now())

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from rememo.engine.view import View
+from rememo.engine.view import View, ViewHolder
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.extract.predicates import normalise_predicate, normalise_subject
 from rememo.learn.relationships import BASE, LearnedRelationship, interaction_counts, relationship_fields
@@ -26,12 +26,11 @@ _DEEPEST = 10
 _FRONTIER = 200
 
 
-class Relationships:
+class Relationships(ViewHolder):
     """The relationships of one scope, added by hand or learned from what was said."""
 
     def __init__(self, view: View) -> None:
-        self._view = view
-        self._engine = view.engine
+        super().__init__(view)
 
     # ---- writing
 
@@ -86,7 +85,7 @@ class Relationships:
 
         Each interaction closes a tenth of what is missing to a strength of 1.
         """
-        moment = to_micros(self._engine.now() if at is None else to_utc(at, "at"))
+        moment = to_micros(self._view.engine.now() if at is None else to_utc(at, "at"))
         return self._change(self._check_ends(entity, target, type), {}, UNSET, create=True, touched=moment)
 
     def remove(self, id: str) -> Receipt:
@@ -216,7 +215,11 @@ class Relationships:
 
     def _records(self, conditions: Iterable[Condition]) -> "list[Record]":
         filter = self._view.filter(kind="relationship", conditions=tuple(conditions))
-        return [record for record in self._engine.store.read(filter, self._engine.now()) if _is_relationship(record)]
+        return [
+            record
+            for record in self._view.engine.store.read(filter, self._view.engine.now())
+            if _is_relationship(record)
+        ]
 
     def _change(
         self,
@@ -231,7 +234,7 @@ class Relationships:
         """Change what was told of a relationship, or make it; whoever was faster is taken into account."""
         self._need_writable("changing a relationship")
         entity, target, type = ends
-        wanted = id or LearnedRelationship.make_id(self._engine, self._view.scope, entity, target, type)
+        wanted = id or LearnedRelationship.make_id(self._view.engine, self._view.scope, entity, target, type)
 
         def prepare() -> tuple[Record | None, dict[str, Any]]:
             record = self._view.find(wanted)

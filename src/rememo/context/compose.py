@@ -42,7 +42,7 @@ class Composer:
     """The providers of one engine, and the states composed of them; thread-safe."""
 
     def __init__(self, engine: Engine, builtin: Iterable[Provider]) -> None:
-        self._engine = engine
+        self.engine = engine
         self._state = _ComposerState()
         self.registry = Registry(builtin)
 
@@ -67,12 +67,12 @@ class Composer:
         if isinstance(message, Record):
             text, message_key = message.text, (message.id, message.version)
         else:
-            text = check_text(message, "message", max_bytes=self._engine.settings.max_text_bytes)
+            text = check_text(message, "message", max_bytes=self.engine.settings.max_text_bytes)
             message_key = text if len(text) <= _LONG_TEXT else blake2b(text.encode(), digest_size=16).digest()
         wanted, unwanted = _check_names(include, "include"), _check_names(exclude, "exclude")
         recall_view(view, user=user).wait_for_extraction()
         key: Hashable = (view.scope, view.wall, message_key, user, wanted, unwanted, self.registry.version)
-        cache, moment = self._process_state.cache, self._engine.now()
+        cache, moment = self._process_state.cache, self.engine.now()
         # The past is composed anew each time: whoever looks there wants to know, and not to be quick.
         held = None if fresh or view.known_at is not None else cache.get(key, moment)
         if held is not None:
@@ -101,7 +101,7 @@ class Composer:
 
     def sweep(self) -> int:
         """Forget states that are too old; returns how many."""
-        return self._process_state.cache.sweep(self._engine.now())
+        return self._process_state.cache.sweep(self.engine.now())
 
     def forget(self) -> None:
         """Forget all states: a provider may have said in one what was erased since, and nothing else tells."""
@@ -145,13 +145,13 @@ class Composer:
         """Return what stays equal as long as nothing in sources is written, ended or expired, in any process."""
         marks: list[object] = []
         for records in sources.records:
-            timeline = self._engine.store.timeline(records, moment)
+            timeline = self.engine.store.timeline(records, moment)
             # A mark in place of the timeline itself, which would hold on to its arrays.
             marks.append(timeline.worked_out.setdefault("unchanged", object()))
         # ProviderRequest for anew each time: there may be more of them by now.
         entries = [entry for read in sources.reads for entry in read(sources.who)]
         try:
-            return marks, entries, self._engine.kv.versions(sources.who.tenant, entries, moment)
+            return marks, entries, self.engine.kv.versions(sources.who.tenant, entries, moment)
         except Unavailable:
             return object()  # nobody can tell, so it equals nothing
 
@@ -193,7 +193,7 @@ class Composer:
             raise
         except Exception as error:  # noqa: BLE001 - one that fails is named, and the others still have their say
             return failed_provider(provider, error)
-        return check_response(provider, answer, self._engine.settings)
+        return check_response(provider, answer, self.engine.settings)
 
     def _await_calls(
         self,
@@ -226,7 +226,7 @@ class Composer:
         if isinstance(call.error, Closed) and not call.begun:
             raise call.error
         return (
-            check_response(provider, call.result, self._engine.settings)
+            check_response(provider, call.result, self.engine.settings)
             if call.error is None
             else failed_provider(provider, call.error)
         )

@@ -25,7 +25,7 @@ class Heartbeat:
     ) -> None:
         """Begin; `lost` is called when no lease of these jobs is held any more."""
         self._lost = lost
-        self._engine = engine
+        self.engine = engine
         self._jobs = jobs
         self._lease = lease
         self._lock = threading.Lock()
@@ -41,7 +41,7 @@ class Heartbeat:
     def beat(self) -> None:
         """Extend the leases now, and again later."""
         try:
-            held = self._engine.store.extend(self._jobs, self._lease, self._engine.now())
+            held = self.engine.store.extend(self._jobs, self._lease, self.engine.now())
             if not held and self._lost is not None and not self._over:
                 self._lost()
         except (StorageError, Closed) as error:

@@ -82,7 +82,7 @@ class Worker:
 
     def __init__(self, engine: Engine, *, lease: float = LEASE_SECONDS) -> None:
         """Make one; `lease` is for how many seconds jobs are its own unless it says that it is still at them."""
-        self._engine = engine
+        self.engine = engine
         self._lease = lease
         self._state = _WorkerState()
 
@@ -107,7 +107,7 @@ class Worker:
         """
         state = self._worker_state
         with state.lock:
-            store = self._engine.store
+            store = self.engine.store
             if listen and state.listening is None and isinstance(store, WorkerNotifier):
                 state.listening = store.listen(state.due.set)
             if state.thread is None or not state.thread.is_alive():
@@ -117,7 +117,7 @@ class Worker:
                     target=_run_rule_tasks, args=(weakref.ref(self), state), name="rememo-worker", daemon=True
                 )
                 state.thread.start()
-            if self._engine.models is not None and (state.model_thread is None or not state.model_thread.is_alive()):
+            if self.engine.models is not None and (state.model_thread is None or not state.model_thread.is_alive()):
                 state.model_thread = threading.Thread(
                     target=_run_model_tasks, args=(weakref.ref(self), state), name="rememo-asking", daemon=True
                 )
@@ -169,10 +169,10 @@ class Worker:
     def lanes(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the tasks that are done at once, and those that wait for a model, so that nothing else waits for them."""
         quick = TASKS
-        if self._engine.model.follow().embedder is None:
+        if self.engine.model.follow().embedder is None:
             # Vectors are left to a process that has the model: here they could only fail.
             quick = tuple(task for task in TASKS if task != EMBED)
-        if self._engine.models is None:
+        if self.engine.models is None:
             # What was left to a model that is there no more is written without one.
             return (*quick, ABSTRACT), ()
         return quick, (EXTRACT, ABSTRACT)
@@ -191,7 +191,7 @@ class Worker:
         with state.turn_ended:
             state.busy += 1
         try:
-            engine = self._engine
+            engine = self.engine
             jobs = engine.store.lease_many(tasks, self._lease, engine.now(), limit=limit, ids=ids)
             if jobs:
                 self.do(jobs)
@@ -230,7 +230,7 @@ class Worker:
             return replace(receipt, status="done", notes=notes)
         if all(self._left_to_others(job) for job in open_jobs):
             why = (
-                self._engine.model.active.words_only or "vectors are left to a process that was opened with an embedder"
+                self.engine.model.active.words_only or "vectors are left to a process that was opened with an embedder"
             )
             return replace(receipt, status="learning", notes=(*notes, why))
         job = open_jobs[0]
@@ -253,7 +253,7 @@ class Worker:
             return False
 
         return wait_for_jobs(
-            self._engine, tenant, ids, timeout, endings=state.endings, help=help, pass_over=self._left_to_others
+            self.engine, tenant, ids, timeout, endings=state.endings, help=help, pass_over=self._left_to_others
         )
 
     def wait_for_scope(self, scope: Scope, timeout: float) -> bool:
@@ -262,7 +262,7 @@ class Worker:
         What is dead or left to other processes is not waited for, and what is written meanwhile neither.
         """
         ends = time.monotonic() + timeout
-        ids = self._engine.store.open_jobs(scope, LEARNING)
+        ids = self.engine.store.open_jobs(scope, LEARNING)
         while ids:
             jobs = self.wait(scope.tenant, ids, max(0.0, ends - time.monotonic()))
             ids = [job.id for job in jobs if job.state in OPEN and not self._left_to_others(job)]
@@ -279,7 +279,7 @@ class Worker:
         state = self._worker_state
 
         def pass_over(job: Job) -> bool:
-            postponed = job.state == "waiting" and job.attempts > 0 and job.due_at > self._engine.now()
+            postponed = job.state == "waiting" and job.attempts > 0 and job.due_at > self.engine.now()
             return job.task not in RULE_TASKS or postponed
 
         def help(due: Sequence[Job]) -> bool:
@@ -291,18 +291,18 @@ class Worker:
             return False
 
         finished = wait_for_jobs(
-            self._engine, tenant, jobs, seconds, endings=state.endings, help=help, pass_over=pass_over
+            self.engine, tenant, jobs, seconds, endings=state.endings, help=help, pass_over=pass_over
         )
         return not any(job.state in OPEN and not pass_over(job) for job in finished)
 
     def _left_to_others(self, job: Job) -> bool:
         """Whether only a process with the store's embedding model can do a job, and this is none."""
-        return job.task == EMBED and self._engine.model.active.embedder is None
+        return job.task == EMBED and self.engine.model.active.embedder is None
 
     def do(self, jobs: Sequence[Job]) -> None:
         """Do jobs that were leased, and settle them."""
         lost = CancelToken()
-        heartbeat = Heartbeat(self._engine, jobs, self._lease, lost=lost.cancel)
+        heartbeat = Heartbeat(self.engine, jobs, self._lease, lost=lost.cancel)
         try:
             errors: Errors = {}
             doing: list[Job] = []
@@ -310,13 +310,13 @@ class Worker:
                 # One that failed before has waited in between; one that never ended takes its worker with it.
                 if job.attempts > (MOST_ATTEMPTS if job.error is None else MOST_ATTEMPTS_OF_AN_OUTAGE):
                     errors[job.tenant, job.id] = job.error or f"it was begun {MOST_ATTEMPTS} times and never ended"
-                elif job.task != SUMMARISE or self._engine.models is None:  # else a model will write it
+                elif job.task != SUMMARISE or self.engine.models is None:  # else a model will write it
                     doing.append(job)
             with acting_as_worker(), cancelled_by(lost):
-                errors |= do_all(self._engine, doing)
+                errors |= do_all(self.engine, doing)
         finally:
             heartbeat.stop()
-        endings = [settlement_of(self._engine, job, errors.get((job.tenant, job.id))) for job in jobs]
+        endings = [settlement_of(self.engine, job, errors.get((job.tenant, job.id))) for job in jobs]
         self._settle([ending._replace(error=storable_reason(ending.error)) for ending in endings])
         self._worker_state.endings.tell()
         if any(ending.task is not None for ending in endings):
@@ -325,7 +325,7 @@ class Worker:
     def _settle(self, endings: Sequence[Settlement]) -> None:
         """End leases together; where one of them keeps the others from ending, each by itself."""
         try:
-            self._engine.store.settle_many(endings)
+            self.engine.store.settle_many(endings)
         except KeyMismatch as error:
             if len(endings) == 1:
                 # Its lease runs out, and it is done again by somebody who can write of it.

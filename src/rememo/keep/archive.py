@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from rememo.engine.engine import Engine
-from rememo.engine.view import View
+from rememo.engine.view import View, ViewHolder
 from rememo.errors import ArchiveError, InvalidInput
 from rememo.keep.export import write_versions
 from rememo.keep.import_file import import_file, read_versions
@@ -50,12 +50,11 @@ def label_digest(tenant: str, name: str, label: str) -> str:
     return hashlib.sha256(dump_json([tenant, name, label]).encode()).hexdigest()[:32]
 
 
-class Archive:
+class Archive(ViewHolder):
     """The archives of a view's tenant, at the address of the setting `archive`."""
 
     def __init__(self, view: View) -> None:
-        self._view = view
-        self._engine = view.engine
+        super().__init__(view)
         self._tenant = view.scope.tenant
 
     def list(
@@ -81,17 +80,18 @@ class Archive:
         with self._open_lines(entry) as file:
             path = Path(file.name)
             newest = {
-                version.record.id: version.record for version in read_versions(path, self._engine, self._view.scope)
+                version.record.id: version.record
+                for version in read_versions(path, self._view.engine, self._view.scope)
             }
             before = self._existing_ids(newest.values())
-            loaded = import_file(self._engine, self._view.scope, path).versions
+            loaded = import_file(self._view.engine, self._view.scope, path).versions
         gone = [record for id, record in newest.items() if id not in before]
         there = self._existing_ids(gone)
         ended = [record for record in gone if record.id not in there]
         for start in range(0, len(ended), _CHUNK):
             self._reopen(ended[start : start + _CHUNK])
-        if self._engine.audit is not None:
-            self._engine.audit.record("restore", self._view.scope, {"records": len(gone), "versions": loaded})
+        if self._view.engine.audit is not None:
+            self._view.engine.audit.record("restore", self._view.scope, {"records": len(gone), "versions": loaded})
         return Restored(records=len(gone), versions=loaded, present=len(before))
 
     def search(self, query: str, *, limit: int = 10) -> "list[ArchiveHit]":
@@ -100,18 +100,18 @@ class Archive:
         Archives are read one after the other; there is no index of them.
         """
         check_limit(limit)
-        check_text(query, "query", max_bytes=self._engine.settings.max_text_bytes)
-        words = set(self._engine.analyzer.terms(query))
+        check_text(query, "query", max_bytes=self._view.engine.settings.max_text_bytes)
+        words = set(self._view.engine.analyzer.terms(query))
         if not words:
             return []
         best: dict[str, tuple[float, ArchiveHit]] = {}
         for entry in self.list():
             with self._open_lines(entry) as file:
-                for stored in read_versions(Path(file.name), self._engine, Scope(tenant=self._tenant)):
+                for stored in read_versions(Path(file.name), self._view.engine, Scope(tenant=self._tenant)):
                     record = stored.record
                     if record.superseded_at is not None or not self._view.scope.contains(record.scope):
                         continue
-                    score = len(words & set(self._engine.analyzer.terms(record.text))) / len(words)
+                    score = len(words & set(self._view.engine.analyzer.terms(record.text))) / len(words)
                     if score:
                         best[record.id] = score, ArchiveHit(archive=entry.name, record=record, score=score)
             kept = heapq.nlargest(limit, best.items(), key=lambda scored: (scored[1][0], scored[1][1].record.at))
@@ -122,7 +122,7 @@ class Archive:
 
     @property
     def _store(self) -> ArchiveStore:
-        return open_archive(self._engine)
+        return open_archive(self._view.engine)
 
     def _read_entries(self) -> Iterator[ArchiveEntry]:
         store = self._store
@@ -151,20 +151,20 @@ class Archive:
         """Whether an archive holds one of these records; reads the archive."""
         wanted = set(ids)
         with self._open_lines(entry) as file:
-            versions = read_versions(Path(file.name), self._engine, Scope(tenant=self._tenant))
+            versions = read_versions(Path(file.name), self._view.engine, Scope(tenant=self._tenant))
             return any(version.record.id in wanted for version in versions)
 
     def _existing_ids(self, records: Iterable[Record]) -> set[str]:
-        return set(read_states(self._engine, Scope(tenant=self._tenant), [record.id for record in records], None))
+        return set(read_states(self._view.engine, Scope(tenant=self._tenant), [record.id for record in records], None))
 
     def _reopen(self, records: Sequence[Record]) -> None:
         """Revive records whose versions are still stored but ended."""
         writes: list[Revise] = []
         for record in records:
-            draft = self._engine.redraft(record, {"expires_at": None})
+            draft = self._view.engine.redraft(record, {"expires_at": None})
             draft.created_at = record.created_at
             writes.append(Revise(draft=draft, expected=0, outcome="restored"))
-        self._engine.commit(Scope(tenant=self._tenant), writes, operation="restore")
+        self._view.engine.commit(Scope(tenant=self._tenant), writes, operation="restore")
 
 
 def open_archive(engine: Engine) -> ArchiveStore:

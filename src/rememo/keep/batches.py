@@ -109,7 +109,7 @@ class BatchWriter:
     """Writes changes in small batches, each in its own transaction; a dry run only counts them."""
 
     def __init__(self, engine: Engine, tenant: str, pace: BatchPacer, *, dry: bool) -> None:
-        self._engine = engine
+        self.engine = engine
         self._scope = Scope(tenant=tenant)
         self._pace = pace
         self.dry = dry
@@ -128,7 +128,7 @@ class BatchWriter:
     def _commit(self, batch: Sequence[BatchChange], progress: PolicyProgress) -> None:
         try:
             with self._pace.step():
-                receipt = self._engine.commit(self._scope, batch, operation=OPERATION)
+                receipt = self.engine.commit(self._scope, batch, operation=OPERATION)
         except (NotFound, VersionConflict):
             if len(batch) == 1:
                 return  # somebody changed or removed it: it is looked at again by the next run

@@ -120,13 +120,13 @@ class _HistoryLookup:
     """Whether any version of a record is left, looked up once for each."""
 
     def __init__(self, engine: Engine, tenant: Scope) -> None:
-        self._engine = engine
+        self.engine = engine
         self._tenant = tenant
         self._known: dict[str, bool] = {}
 
     def __call__(self, id: str) -> bool:
         if id not in self._known:
-            self._known[id] = bool(self._engine.store.history(self._tenant, id))
+            self._known[id] = bool(self.engine.store.history(self._tenant, id))
         return self._known[id]
 
 

@@ -46,7 +46,7 @@ class DerivedEraser:
         look_for: Callable[[str], object],
     ) -> None:
         """Work for an erasure: `remove` removes records for good, `look_for` notes a text that must be gone at the end."""
-        self._engine = engine
+        self.engine = engine
         self._store = store
         self._target = target
         self._tenant = target.scope.tenant
@@ -85,26 +85,26 @@ class DerivedEraser:
         """Write one summary anew from the sources that are left, or remove it."""
         scope = Scope(tenant=self._tenant)
         for _ in range(_MOST_TRIES):
-            held = self._store.get(Filter(scope=scope, ids=(id,), quarantined=None), self._engine.now())
+            held = self._store.get(Filter(scope=scope, ids=(id,), quarantined=None), self.engine.now())
             if held is not None and not any(source in erased for source in _source_ids(held)):
                 # An erasure that was interrupted here has written it already.
                 self._store.drop_versions(self._number, self._tenant, id, held.version)
                 return
-            write = None if held is None or not is_stored_summary(held) else rewrite_without(self._engine, held, erased)
+            write = None if held is None or not is_stored_summary(held) else rewrite_without(self.engine, held, erased)
             if held is None or write is None:
                 self._remove([id])
                 return
-            if has_writer(self._engine, held.data["made_by"]):
+            if has_writer(self.engine, held.data["made_by"]):
                 payload = {"room": held.scope.room, WRITE_AGAIN: True}
                 write.draft.jobs = (*write.draft.jobs, NewJob(id=new_id(), task=ABSTRACT, payload=payload))
             try:
-                receipt = self._engine.commit(scope, [write])
+                receipt = self.engine.commit(scope, [write])
             except (NotFound, VersionConflict):
                 continue  # somebody was faster: look again
             self._store.drop_versions(self._number, self._tenant, id, receipt.version)
             self._store.add_counts(self._number, self._tenant, {"summaries_rewritten": 1})
             if held.scope.room is not None:
-                RoomSummaries(self._engine, self._tenant, held.scope.room).recount()
+                RoomSummaries(self.engine, self._tenant, held.scope.room).recount()
             return
         # It changed all the time: what cannot be written anew does not stay either.
         self._remove([id])
@@ -122,7 +122,7 @@ class DerivedEraser:
         links = {
             id: {"link": True}
             for fact in facts
-            if (id := _relationship_id(self._engine, fact)) is not None and id not in marks
+            if (id := _relationship_id(self.engine, fact)) is not None and id not in marks
         }
         self._store.mark(self._number, self._tenant, links)
         self._reconcile(marks, facts)
@@ -161,12 +161,12 @@ class DerivedEraser:
         ordered = sorted(groups, key=repr)
         for start in range(0, len(ordered), _SLOTS):
             some = set(ordered[start : start + _SLOTS])
-            reconcile(self._engine, FactChanges(self._tenant, dropped=dropped, groups=some))
+            reconcile(self.engine, FactChanges(self._tenant, dropped=dropped, groups=some))
         for id, (group, about) in links.items():
             if not self._is_still_known(group, about):
-                writes = relationship_writes(self._engine, self._tenant, {DerivedId(id): None})
+                writes = relationship_writes(self.engine, self._tenant, {DerivedId(id): None})
                 if writes:
-                    self._engine.commit(Scope(tenant=self._tenant), writes)
+                    self.engine.commit(Scope(tenant=self._tenant), writes)
                     self._store.mark(self._number, self._tenant, {id: {"link": True}})
 
     def _is_still_known(self, group: FactGroup, about: str) -> bool:
@@ -177,23 +177,23 @@ class DerivedEraser:
             Condition("data", ("predicate",), "$eq", group.predicate),
         )
         filter = Filter(scope=group.home, kinds=("fact",), conditions=conditions)
-        return self._store.count(filter, self._engine.now()) > 0
+        return self._store.count(filter, self.engine.now()) > 0
 
     def _retract_revisions(self, id: str, marks: Mapping[str, Any]) -> None:
         """Take what erased records made of another one out of its revision record; what the others made of it stays."""
         scope = Scope(tenant=self._tenant)
         for _ in range(_MOST_TRIES):
-            held = self._store.get(Filter(scope=scope, kinds=(REVISION,), ids=(id,)), self._engine.now())
+            held = self._store.get(Filter(scope=scope, kinds=(REVISION,), ids=(id,)), self.engine.now())
             if held is None or not is_revision(held) or held.data["record"] in marks:
                 return
             changes = RevisionWrites(self._tenant)
             noted = {**revisions_of(held), **rejections_of(held)}
             changes.clear(held, [key for key, revision in noted.items() if revision.by in marks])
-            writes = changes.writes(self._engine)
+            writes = changes.writes(self.engine)
             if not writes:
                 return
             with suppress(NotFound, VersionConflict):  # somebody was faster: look again
-                self._engine.commit(scope, writes)
+                self.engine.commit(scope, writes)
                 return
 
     def _keep_or_remove(self, id: str, marks: Mapping[str, Any]) -> None:

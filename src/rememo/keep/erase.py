@@ -126,7 +126,7 @@ class _Erasure:
     """One erasure under way."""
 
     def __init__(self, engine: Engine, target: ErasureTarget) -> None:
-        self._engine = engine
+        self.engine = engine
         self._store = need_erasing_store(engine)
         self._target = target
         self._tenant = target.scope.tenant
@@ -178,7 +178,7 @@ class _Erasure:
                 mark = marks.setdefault(record.id, {})
                 if pieces := self._look_for(record):
                     mark.setdefault(PIECES, []).append(pieces)
-                mark |= rebuild_note(self._engine, record, self._target)
+                mark |= rebuild_note(self.engine, record, self._target)
                 if record.kind == "document":
                     documents.add(record.id)
             began, removed = time.monotonic(), True
@@ -206,7 +206,7 @@ class _Erasure:
         """Look for the text of a record at the end, and return by which pieces."""
         if len(self._terms) < _MOST_TERMS:
             # The longest word of a text tells it best from others.
-            terms = sorted(self._engine.analyzer.terms(record.text), key=len)
+            terms = sorted(self.engine.analyzer.terms(record.text), key=len)
             self._terms.update(dict.fromkeys(terms[-1:]))
         # How a summary begins tells nothing of anybody, and the rest of it stands in its sources.
         return [] if is_stored_summary(record) else self._patterns.add(record.text)
@@ -214,7 +214,7 @@ class _Erasure:
     def _wait_for_workers(self) -> None:
         """Remove the jobs of what went; whoever is just learning from it may still write, so let him end first."""
         ends = time.monotonic() + _LONGEST_WAIT
-        while self._store.forget(self._number, self._target, self._engine.now()):
+        while self._store.forget(self._number, self._target, self.engine.now()):
             if time.monotonic() >= ends:
                 # Whoever is still at it loses the lease, and stops: no job may name what is gone.
                 self._store.forget(self._number, self._target, _AFTER_EVERY_LEASE)
@@ -223,7 +223,7 @@ class _Erasure:
 
     def _remove_keys(self) -> bool:
         """Remove key-value state: of the scope, and what other scopes keep under the user's name; says whether there was any."""
-        keys = self._engine.plain_kv
+        keys = self.engine.plain_kv
         if not isinstance(keys, KeyValueErasure):
             return False
         # Vectors that were paid for, and what was loaded from elsewhere, are copies, whosever they are.
@@ -241,7 +241,7 @@ class _Erasure:
         if self._target.whole:
             return
         gone = self._store.marks(self._number, self._tenant)
-        search = ErasureSearch(self._engine, self._store, self._target, self._patterns, gone)
+        search = ErasureSearch(self.engine, self._store, self._target, self._patterns, gone)
         search.search_records()
         self._store.add_counts(self._number, self._tenant, search.clean_keys(clean))
         search.clean_jobs(self._number)
@@ -274,7 +274,7 @@ class _Erasure:
                 halves.append("what")
             return halves
 
-        note = new_audit_entry("redact", Scope(tenant=self._tenant), self._engine.now())
+        note = new_audit_entry("redact", Scope(tenant=self._tenant), self.engine.now())
         self._store.add_counts(self._number, self._tenant, {"audit_lines": self._store.redact(note, choose)})
 
     # ---- proof
@@ -317,13 +317,13 @@ class _Erasure:
             archives=archives,
             beyond=store.beyond if ids else (),
             begun_at=began or self._began,
-            ended_at=self._engine.now(),
+            ended_at=self.engine.now(),
         )
         if self._findings.leftovers:
             # Whoever asks again must not be told that all is gone. The copies say these words anyway; nothing else is kept.
             again = store.begin_erasure(target, self._began)
             store.mark(again, self._tenant, {_LEFT: {PIECES: [sorted(self._findings.in_copies)]}})
-        if self._engine.audit is not None or store.audit_head(self._tenant)[0].count:
+        if self.engine.audit is not None or store.audit_head(self._tenant)[0].count:
             whom = sha256(json.dumps(target.named, sort_keys=True).encode()).hexdigest()
             detail = {"target": sorted(target.named), "target_sha256": whom, **counts, "receipt": receipt.digest}
             store.note(new_audit_entry("erase", Scope(tenant=self._tenant), receipt.ended_at, detail))
@@ -334,6 +334,6 @@ class _Erasure:
     def _find_archives(self) -> tuple[tuple[str, ...], list[str]]:
         """Return the archives that hold what was erased, or why they could not be asked: what is gone is gone."""
         try:
-            return tuple(archives_holding(self._engine, self._target.scope, self._target.ids)), []
+            return tuple(archives_holding(self.engine, self._target.scope, self._target.ids)), []
         except (ArchiveError, MissingExtra) as error:
             return (), [f"the archives, which could not be asked: {error}"]

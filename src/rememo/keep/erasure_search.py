@@ -64,7 +64,7 @@ class ErasureSearch:
         self, engine: Engine, store: ErasingStore, target: ErasureTarget, patterns: BytePatterns, gone: Container[str]
     ) -> None:
         """Search for the pieces of texts in `patterns`, and for the records whose ids are in `gone`."""
-        self._engine = engine
+        self.engine = engine
         self._store = store
         self._target = target
         self._tenant = target.scope.tenant
@@ -96,8 +96,8 @@ class ErasureSearch:
         It comes after `search_records`, which tells what is no copy.
         """
         counts = {"sessions": 0, "sessions_removed": 0, "kv": 0}
-        for kv in separate_stores(self._engine.plain_kv):
-            now, others = self._engine.now(), list[tuple[str, Entry]]()
+        for kv in separate_stores(self.engine.plain_kv):
+            now, others = self.engine.now(), list[tuple[str, Entry]]()
             for space, entry in kv.dump(self._tenant, _EVERYTHING):
                 if parse_namespace(self._tenant, space)[1] == _SESSIONS:
                     done = self._clean_session(kv, space, entry, clean)
@@ -122,8 +122,8 @@ class ErasureSearch:
     def count_affected_sessions(self, clean: SessionCleaner) -> int:
         """Return how many saved sessions would be changed or removed, beside those that go as a whole."""
         count = 0
-        for kv in separate_stores(self._engine.plain_kv):
-            for space, entry in kv.dump(self._tenant, self._engine.now()):
+        for kv in separate_stores(self.engine.plain_kv):
+            for space, entry in kv.dump(self._tenant, self.engine.now()):
                 scope, name = parse_namespace(self._tenant, space)
                 if name == _SESSIONS and not self._target.covers(scope):
                     count += self._clean_value(space, entry, clean) != entry.value
@@ -134,7 +134,7 @@ class ErasureSearch:
         for _ in range(_MOST_TRIES):
             if entry is None:
                 return "gone"
-            now = self._engine.now()
+            now = self.engine.now()
             value = self._clean_value(space, entry, clean)
             if value == entry.value:
                 return "kept"
@@ -146,12 +146,12 @@ class ErasureSearch:
                 return "changed"
             entry = kv.get(*place, now)  # somebody saved it meanwhile
         # What cannot be cleaned does not stay.
-        kv.delete(self._tenant, space, held.key, self._engine.now())
+        kv.delete(self._tenant, space, held.key, self.engine.now())
         return "removed"
 
     def _clean_value(self, space: str, entry: Entry, clean: SessionCleaner) -> str | None:
         return clean(
-            self._engine, parse_namespace(self._tenant, space)[0], entry.value, self._is_erased, self._has_erased_text
+            self.engine, parse_namespace(self._tenant, space)[0], entry.value, self._is_erased, self._has_erased_text
         )
 
     def _is_erased(self, scope: Scope, id: str) -> bool:

@@ -110,7 +110,7 @@ class _ExportLines:
         ids: Sequence[str] | None = None,
         quarantined: bool = True,
     ) -> None:
-        self._engine = engine
+        self.engine = engine
         self._scope = scope
         self._known_at = known_at
         self._cipher = cipher
@@ -142,7 +142,7 @@ class _ExportLines:
 
     def _iterate_values(self) -> Iterator[tuple[dict[str, Any], str | None]]:
         """Give every line before the footer as JSON values, and as what it is counted."""
-        engine, scope = self._engine, self._scope
+        engine, scope = self.engine, self._scope
         yield self._make_header(), None
         # Whoever reads a plain export of an encrypted memory must not be able to tell what it holds later.
         plainly = self._cipher is None and engine.reencryption is not None
@@ -165,7 +165,7 @@ class _ExportLines:
             yield {"job": _job_to_json(job if translation is None else translation.translate_job(job))}, "jobs"
 
     def _make_header(self) -> dict[str, Any]:
-        engine, model = self._engine, self._engine.store.model()
+        engine, model = self.engine, self.engine.store.model()
         # What follows an address as its query may be a credential, and a server's may have a password in it.
         settings = engine.settings.but(archive=engine.settings.archive.split("?")[0], **dict.fromkeys(PRIVATE, ""))
         return {
@@ -185,7 +185,7 @@ class _ExportLines:
         cipher = self._cipher
         if cipher is None:
             return {}
-        return {"sealed": cipher.header(), "id_key": _encrypted_id_key(self._engine, self._scope.tenant, cipher)}
+        return {"sealed": cipher.header(), "id_key": _encrypted_id_key(self.engine, self._scope.tenant, cipher)}
 
 
 def _encrypted_id_key(engine: Engine, tenant: str, cipher: ExportCipher) -> str | None:

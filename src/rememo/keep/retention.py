@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any, Literal, cast
 
-from rememo.engine.view import View
+from rememo.engine.view import View, ViewHolder
 from rememo.errors import InvalidInput, ReadOnly
 from rememo.keep.archive import open_archive
 from rememo.keep.consistency import KINDS_WITH_REFERENCES
@@ -45,12 +45,11 @@ _MICROSECOND = timedelta(microseconds=1)
 Span = float | str | timedelta
 
 
-class Retention:
+class Retention(ViewHolder):
     """The policies of a view's scope and of narrower ones. They are kept in the memory, for every process."""
 
     def __init__(self, view: View) -> None:
-        self._view = view
-        self._engine = view.engine
+        super().__init__(view)
         self._tenant = view.scope.tenant
         # Beside the tenant's own keys, as the limits of rooms are.
         self._space = dump_json([None, None, None, "retention"])
@@ -101,7 +100,7 @@ class Retention:
         """Return the policies of this scope and of narrower ones, in the order they run."""
         if self._view.known_at is not None:
             raise ReadOnly("policies have no past; ask the memory that this view came from")
-        entries = self._engine.kv.entries(self._tenant, self._space, self._engine.now())
+        entries = self._view.engine.kv.entries(self._tenant, self._space, self._view.engine.now())
         policies = [_parse_policy(entry.value, self._tenant) for entry in entries]
         within = [policy for policy in policies if self._view.scope.contains(policy.scope)]
         return sorted(
@@ -112,7 +111,7 @@ class Retention:
         """Forget a policy of exactly this scope; False when there is none."""
         self._view.need_present()
         key = self._key(check_label(name, "name"))
-        return self._engine.kv.delete(self._tenant, self._space, key, self._engine.now())
+        return self._view.engine.kv.delete(self._tenant, self._space, key, self._view.engine.now())
 
     def undo(self, report: Maintenance) -> Undone:
         """Take back what a run of `maintain()` removed and mended, the last write first, by new versions.
@@ -125,11 +124,11 @@ class Retention:
         for run in reversed(report.runs):
             scope = Scope(tenant=self._tenant)
             for moment in reversed(run.batches):
-                ids = self._engine.store.touched(scope, moment - _MICROSECOND, moment, moment - _MICROSECOND)
+                ids = self._view.engine.store.touched(scope, moment - _MICROSECOND, moment, moment - _MICROSECOND)
                 unchanged = [id for id in ids if _last_change(self._view, id) == moment]
-                writes = rollback_writes(self._engine, scope, unchanged, moment - _MICROSECOND)
+                writes = rollback_writes(self._view.engine, scope, unchanged, moment - _MICROSECOND)
                 if writes:
-                    outcomes = self._engine.commit(scope, writes, operation="undo").outcomes
+                    outcomes = self._view.engine.commit(scope, writes, operation="undo").outcomes
                     restored += sum(outcome == "restored" for outcome in outcomes.values())
         return Undone(restored=restored, left=sum(run.done for run in report.runs if run.batches) - restored)
 
@@ -147,14 +146,14 @@ class Retention:
         if does == "remove" and not policy.kinds:
             policy = replace(policy, kinds=REMOVABLE)
         if policy.archive is not None:
-            open_archive(self._engine)  # one that cannot be used is told now, not when it is needed
+            open_archive(self._view.engine)  # one that cannot be used is told now, not when it is needed
         if does == "remove" and not policy.allow_all and _keeps_nothing(policy):
             raise InvalidInput(
                 f"the policy {name!r} would remove everything: give older_than, at_most or max_bytes above zero,"
                 " or say allow_all=True"
             )
         value = dump_json({**asdict(policy), "kinds": list(policy.kinds), "scope": _scope_labels(policy.scope)})
-        self._engine.kv.set(self._tenant, self._space, self._key(policy.name), value, self._engine.now())
+        self._view.engine.kv.set(self._tenant, self._space, self._key(policy.name), value, self._view.engine.now())
         return policy
 
     def _key(self, name: str) -> str:

@@ -120,7 +120,7 @@ class _Selection:
         order: Callable[[Record], Rank] = removal_rank,
         roomless: bool = False,
     ) -> None:
-        self._engine = engine
+        self.engine = engine
         self._policy = policy
         self._filter = filter
         self._last = last
@@ -130,7 +130,7 @@ class _Selection:
 
     def pages(self) -> Iterator[list[Record]]:
         """Give them in pages, oldest first."""
-        for page in iterate_pages(self._engine, self._filter):
+        for page in iterate_pages(self.engine, self._filter):
             if chosen := [
                 record
                 for record in page
@@ -151,7 +151,7 @@ class _Selection:
         """Whether everything that belongs to a message's tool call leaves with it."""
         if record.kind != "message":
             return True
-        return all(self._is_selected(partner) for partner in _tool_call_messages(self._engine, record))
+        return all(self._is_selected(partner) for partner in _tool_call_messages(self.engine, record))
 
 
 def _rank_over_count(

@@ -130,10 +130,10 @@ class _Kind:
     """Whether there is more in it that going back would lose."""
 
 
-_NONE: Final = _Kind(lambda _: False, lambda _: None, lambda _engine, _was, _now: None)
+_NONE: Final = _Kind(lambda _: False, lambda _: None, lambda _own, _was, _now: None)
 _KINDS: Final[Mapping[str, _Kind]] = {
     "fact": _Kind(is_fact, lambda record: _statements(record, by_hand=True), _merge_fact),
     "relationship": _Kind(_is_link, _own, _merge_link),
-    "revision": _Kind(is_revision, lambda _: None, lambda _engine, _was, _now: None),
+    "revision": _Kind(is_revision, lambda _: None, lambda _own, _was, _now: None),
     "summary": _Kind(is_stored_summary, lambda _: None, _merge_chapter, _gained),
 }

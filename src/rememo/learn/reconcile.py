@@ -103,7 +103,7 @@ class _TakenIds:
     """Ids that are taken by other records, as far as a write has met them."""
 
     def __init__(self, engine: Engine, changes: FactChanges) -> None:
-        self._engine = engine
+        self.engine = engine
         self._changes = changes
         self._by_others: set[str] = set()
         self.held_back: dict[str, int] = {}
@@ -112,7 +112,7 @@ class _TakenIds:
     def look(self, drafts: Mapping[str, Draft]) -> None:
         """Look up the records under the ids that could not be created."""
         filter = Filter(scope=Scope(tenant=self._changes.tenant), ids=tuple(drafts), quarantined=None)
-        for record in self._engine.store.read(filter, self._engine.now()):
+        for record in self.engine.store.read(filter, self.engine.now()):
             draft = drafts[record.id]
             if (
                 record.scope != draft.scope
@@ -125,10 +125,10 @@ class _TakenIds:
 
     def free_id(self, tenant: str, name: str) -> DerivedId:
         """Return the id derived from a name: the next one where another caller's record has it."""
-        id, place = self._engine.ids.derive(tenant, name), 0
+        id, place = self.engine.ids.derive(tenant, name), 0
         while id in self._by_others:
             place += 1
-            id = self._engine.ids.derive(tenant, digest_name([name, place]))
+            id = self.engine.ids.derive(tenant, digest_name([name, place]))
         return id
 
 
@@ -136,7 +136,7 @@ class _ReconcilePlan:
     """The writes that bring groups in line with their statements."""
 
     def __init__(self, engine: Engine, changes: FactChanges, policies: dict[str, Policy], taken_ids: _TakenIds) -> None:
-        self._engine = engine
+        self.engine = engine
         self._taken_ids = taken_ids
         self._changes = changes
         self._policies = policies
@@ -196,7 +196,7 @@ class _ReconcilePlan:
                 Condition("data", ("predicate",), "$in", sorted(ended)),
             )
             filter = Filter(scope=group.home, kinds=("fact",), conditions=conditions)
-            records = self._engine.store.read(filter, self._engine.now())
+            records = self.engine.store.read(filter, self.engine.now())
             owners |= {group_of(record) for record in records if is_fact(record)}
         return owners
 
@@ -214,7 +214,7 @@ class _ReconcilePlan:
                     Condition("data", ("predicate",), "$in", sorted({group.predicate for group in groups})),
                 )
                 filter = Filter(scope=scope, kinds=("fact",), conditions=conditions)
-                for record in self._engine.store.read(filter, self._engine.now()):
+                for record in self.engine.store.read(filter, self.engine.now()):
                     if is_fact(record) and group_of(record) in wanted:
                         records.setdefault(group_of(record), []).append(record)
         return records
@@ -317,7 +317,7 @@ class _ReconcilePlan:
 
     def _policy(self, predicate: str) -> Policy:
         if predicate not in self._policies:
-            self._policies[predicate] = policy_of(self._engine, self._changes.tenant, predicate)
+            self._policies[predicate] = policy_of(self.engine, self._changes.tenant, predicate)
         return self._policies[predicate]
 
     def _link_id(self, scope: Scope, subject: str, object: str, group: FactGroup) -> DerivedId:
@@ -330,7 +330,7 @@ class _ReconcilePlan:
         elif record is None:
             self._new.setdefault(scope, []).append({**fields, "id": id, "kind": "fact", "source": "learn"})
         elif changed := {name: value for name, value in fields.items() if getattr(record, name) != value}:
-            self.writes.append(self._engine.revise(record, changed))
+            self.writes.append(self.engine.revise(record, changed))
 
     def _link(self, subject: str, group: FactGroup, part: FactPart) -> None:
         asserted = [statement for statement in part.statements if statement.asserts]

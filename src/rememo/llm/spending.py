@@ -105,11 +105,11 @@ class Ledger:
     """The ledger of one store."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self.engine = engine
 
     def reserve(self, tenant: str, operation: str, most: Usage) -> Booking:
         """Book the most that a call may cost; raises `OverBudget` when the day's ceiling would be passed."""
-        ceiling = self._engine.settings.spend.daily_tokens
+        ceiling = self.engine.settings.spend.daily_tokens
         booking = Booking(tenant, operation, self._day().isoformat(), most)
         spent = 0
 
@@ -156,10 +156,10 @@ class Ledger:
         """Return what was spent on the latest days, today included."""
         if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= KEPT_DAYS:  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
             raise InvalidInput(f"days must be from 1 to {KEPT_DAYS}, not {days!r}")
-        spend, today = self._engine.settings.spend, self._day()
+        spend, today = self.engine.settings.spend, self._day()
         first = (today - timedelta(days=days - 1)).isoformat()
         entries: list[SpendingEntry] = []
-        for entry in self._engine.plain_kv.entries(tenant, LEDGER, self._engine.now()):
+        for entry in self.engine.plain_kv.entries(tenant, LEDGER, self.engine.now()):
             if entry.key >= first:
                 for operation, row in sorted(json.loads(entry.value).items()):
                     entries.append(_spent(date.fromisoformat(entry.key), operation, row, spend))
@@ -167,13 +167,13 @@ class Ledger:
         return Spending(entries=tuple(entries), ceiling=spend.daily_tokens, today=booked)
 
     def _day(self) -> date:
-        return self._engine.now().astimezone(UTC).date()
+        return self.engine.now().astimezone(UTC).date()
 
     def _change(self, tenant: str, day: str, change: Callable[[dict[str, dict[str, int]]], bool]) -> bool:
         """Change a day's page, whoever else does so at the same time."""
-        kv = self._engine.plain_kv
+        kv = self.engine.plain_kv
         for _ in range(_MOST_TRIES):
-            now = self._engine.now()
+            now = self.engine.now()
             entry = kv.get(tenant, LEDGER, day, now)
             operations: dict[str, dict[str, int]] = {} if entry is None else json.loads(entry.value)
             done = change(operations)

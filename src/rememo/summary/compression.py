@@ -22,7 +22,7 @@ class Compression:
 
     def __init__(self, engine: Engine, filter: Filter, room: str | None, max_tokens: int) -> None:
         """Compress the messages of one room that a filter matches; None stands for messages without a room."""
-        self._engine = engine
+        self.engine = engine
         self._filter = filter
         self._scope = Scope(tenant=filter.scope.tenant, room=room)
         self._options = SummaryOptions(made_by="compress", max_tokens=max_tokens)
@@ -46,7 +46,7 @@ class Compression:
 
     def would(self) -> list[str]:
         """Return the ids of all messages that would be removed now."""
-        messages = self._engine.store.read(self._filter, self._engine.now())
+        messages = self.engine.store.read(self._filter, self.engine.now())
         return [record.id for group in self._leaving(messages) for record in group]
 
     def _leaving(self, messages: Sequence[Record]) -> list[list[Record]]:
@@ -60,7 +60,7 @@ class Compression:
         """Return the messages to remove next, a part for each transaction; nothing when the rest must stay."""
         size = _PAGE
         while True:
-            messages = self._engine.store.read(self._filter, self._engine.now(), limit=size, oldest=True)
+            messages = self.engine.store.read(self._filter, self.engine.now(), limit=size, oldest=True)
             parts = pack_groups(self._leaving(messages))
             if parts or len(messages) < size:
                 return parts
@@ -75,7 +75,7 @@ class Compression:
             scope=self._scope, kinds=("message",), conditions=(Condition("data", ("tool_call_id",), "$in", wanted),)
         )
         own = {record.id for group in groups for record in group}
-        results = self._engine.store.read(answers, self._engine.now())
+        results = self.engine.store.read(answers, self.engine.now())
         return {record.data["tool_call_id"] for record in results if record.id not in own}
 
     def _let_go(self, part: Sequence[Record]) -> Receipt:
@@ -83,10 +83,10 @@ class Compression:
         writes: list[Write] = []
         stood: set[str] = set()
         room = self._scope.room
-        if room is not None and RoomSummaries(self._engine, self._scope.tenant, room).known:
-            writes, stood = release_messages(self._engine, self._scope, [record.id for record in part])
+        if room is not None and RoomSummaries(self.engine, self._scope.tenant, room).known:
+            writes, stood = release_messages(self.engine, self._scope, [record.id for record in part])
         alone = [record for record in part if record.id not in stood]
         if alone:
-            writes.append(summary_write(self._engine, self._scope, alone, self._options))
+            writes.append(summary_write(self.engine, self._scope, alone, self._options))
         writes += [Remove(id=record.id, scope=self._filter.scope, expected=record.version) for record in part]
-        return self._engine.commit(self._scope, writes)
+        return self.engine.commit(self._scope, writes)

@@ -81,7 +81,7 @@ class RoomSummaries:
     """The summaries of one room. They belong to the room: to all its users and agents."""
 
     def __init__(self, engine: Engine, tenant: str, room: str | None) -> None:
-        self._engine = engine
+        self.engine = engine
         self._scope = Scope(tenant=tenant, room=room)
         # Beside the limits, where no pattern given to `kv.invalidate` reaches.
         self._space = dump_json([None, None, room, "limits"])
@@ -107,7 +107,7 @@ class RoomSummaries:
         state, _ = self._read()
         if state.policy is None:
             return ()
-        count = self._engine.store.count(self._messages, self._engine.now())
+        count = self.engine.store.count(self._messages, self.engine.now())
         if count - state.beside + more < state.policy.threshold:
             return ()
         return (NewJob(id=new_id(), task=SUMMARISE, payload={"room": self._scope.room}),)
@@ -129,7 +129,7 @@ class RoomSummaries:
         """
         done: list[Receipt] = []
         for _ in range(_MOST_TRIES):
-            summaries = read_summaries(self._engine, self._scope)
+            summaries = read_summaries(self.engine, self._scope)
             open_messages = self._open(summarised_ids(summaries))
             if self._renew_restored(summaries, open_messages):
                 continue
@@ -145,17 +145,17 @@ class RoomSummaries:
         return done
 
     def _write(self, part: Sequence[Record], options: SummaryOptions, summaries: Sequence[Record]) -> Receipt:
-        writes: list[Write] = [summary_write(self._engine, self._scope, part, options, summaries)]
+        writes: list[Write] = [summary_write(self.engine, self._scope, part, options, summaries)]
         # A model may have taken its time over it: what was erased meanwhile must not be summarised.
         if len(self._current([record.id for record in part])) < len(part):
             raise NotFound("a message was removed while it was being summarised")
         if not options.kept:
             writes += [Remove(id=record.id, scope=self._scope, expected=record.version) for record in part]
-        return self._engine.commit(self._scope, writes)
+        return self.engine.commit(self._scope, writes)
 
     def _open(self, stood: set[str]) -> list[Record]:
         """Return the messages that no summary covers, oldest first."""
-        store, now = self._engine.store, self._engine.now()
+        store, now = self.engine.store, self.engine.now()
         wanted = store.count(self._messages, now) - len(stood)
         size = max(_PAGE, wanted * 2)
         while True:
@@ -180,14 +180,14 @@ class RoomSummaries:
         if not self.known:
             return
         changed = set(ids)
-        for summary in read_summaries(self._engine, self._scope):
+        for summary in read_summaries(self.engine, self._scope):
             if not changed.isdisjoint([*summary.data["sources"], *summary.data.get("left_out", ())]):
                 self._renew(summary)
         self._count()
 
     def write_again(self, id: str) -> None:
         """Let the summariser rewrite a summary that an erasure made of extracted sentences. Idempotent."""
-        held = self._engine.store.get(Filter(scope=self._scope, ids=(id,)), self._engine.now())
+        held = self.engine.store.get(Filter(scope=self._scope, ids=(id,)), self.engine.now())
         if held is not None and is_stored_summary(held):
             self._renew(held)
 
@@ -214,13 +214,13 @@ class RoomSummaries:
                 stays = [
                     record.id for record in records if record.id in now and (record.id in kept or record.id in lost)
                 ]
-                write = rewrite_summary(self._engine, held, records, kept=stays, left_out=gone)
+                write = rewrite_summary(self.engine, held, records, kept=stays, left_out=gone)
             if write is None:
                 return
             try:
-                self._engine.commit(self._scope, [write])
+                self.engine.commit(self._scope, [write])
             except (NotFound, VersionConflict):
-                fresh = self._engine.store.get(Filter(scope=self._scope, ids=(held.id,)), self._engine.now())
+                fresh = self.engine.store.get(Filter(scope=self._scope, ids=(held.id,)), self.engine.now())
                 if fresh is None or not is_stored_summary(fresh):
                     return
                 held = fresh
@@ -231,11 +231,11 @@ class RoomSummaries:
         records: dict[str, Record] = {}
         for start in range(0, len(ids), _CHUNK):
             filter = Filter(scope=self._scope, kinds=("message",), ids=tuple(ids[start : start + _CHUNK]))
-            records.update((record.id, record) for record in self._engine.store.read(filter, self._engine.now()))
+            records.update((record.id, record) for record in self.engine.store.read(filter, self.engine.now()))
         return records
 
     def _last(self, id: str) -> Record | None:
-        versions = self._engine.store.history(self._scope, id)
+        versions = self.engine.store.history(self._scope, id)
         return versions[-1] if versions else None
 
     # ---- inside
@@ -246,12 +246,12 @@ class RoomSummaries:
 
     def _count(self) -> None:
         """Store how many messages summaries cover, so that the next message need not count them."""
-        stood = len(self._current(sorted(summarised_ids(read_summaries(self._engine, self._scope)))))
+        stood = len(self._current(sorted(summarised_ids(read_summaries(self.engine, self._scope)))))
         if self._read()[0].beside != stood:
             self._change(beside=stood)
 
     def _read(self) -> tuple[_State, int]:
-        entry = self._engine.kv.get(self._scope.tenant, self._space, _KEY, self._engine.now())
+        entry = self.engine.kv.get(self._scope.tenant, self._space, _KEY, self.engine.now())
         if entry is None:
             return _State(), 0
         held = cast("dict[str, Any]", json.loads(entry.value))
@@ -265,8 +265,8 @@ class RoomSummaries:
             now = {"policy": before.policy, "beside": before.beside} | changes
             if now["policy"] is not None:
                 now["policy"] = {name: getattr(now["policy"], name) for name in SummaryPolicy.__slots__}
-            moment = self._engine.now()
-            if self._engine.kv.set(self._scope.tenant, self._space, _KEY, dump_json(now), moment, expected=version):
+            moment = self.engine.now()
+            if self.engine.kv.set(self._scope.tenant, self._space, _KEY, dump_json(now), moment, expected=version):
                 return before
         raise VersionConflict(
             f"what is kept of room {self._scope.room!r} changed {_MOST_TRIES} times meanwhile; try again"

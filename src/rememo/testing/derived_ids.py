@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rememo.engine.engine import Engine
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, JobFailed, NotFound
 from rememo.memory import Memory
 from rememo.model.derived_ids import is_derived
@@ -25,7 +26,7 @@ FORGED_ID = "derived-" + "0123456789abcdef" * 2
 
 def engine_of(memory: Memory) -> Engine:
     """Return what is behind a memory."""
-    return memory._engine  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - what an attacker or an older release can reach
+    return view_of(memory).engine
 
 
 def fact_objects(memory: Memory) -> list[str]:

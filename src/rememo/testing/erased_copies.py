@@ -2,6 +2,7 @@
 
 import pytest
 
+from rememo.engine.view import view_of
 from rememo.errors import NotFound
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -266,7 +267,7 @@ class ErasedCopiesSuite(Suite):
         writer.heard.clear()
         receipt = memory.erase(user="kim")
         assert receipt.ok, receipt.leftovers
-        runner = memory._engine.runner  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - nobody has its receipt
+        runner = view_of(memory).engine.runner
         assert runner is not None
         jobs = tuple(job.id for job in memory.jobs.list() if job.task == "abstract")
         runner.follow(Receipt(ids=(), jobs=jobs), 30.0, tenant=memory.bound.tenant)

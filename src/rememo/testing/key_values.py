@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, ReadOnly, VersionConflict
 from rememo.memory import Memory
 from rememo.testing.base import Suite, examples
@@ -29,7 +30,7 @@ class KeyValueSuite(Suite):
         assert memory.kv.version("k") == 0
 
     def test_versions_of_several_at_once(self, memory: Memory, clock: ManualClock) -> None:
-        kv, place = memory._engine.kv, "[null,null,null]"  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
+        kv, place = view_of(memory).engine.kv, "[null,null,null]"
         memory.kv.set("a", 1)
         memory.kv.set("a", 2)
         memory.kv.set("b", 1, ttl=60, sliding=True)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from rememo.engine.view import view_of
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.model.ids import new_id
@@ -28,7 +29,7 @@ def _job(memory: Memory, *, payload: dict[str, Any], error: str | None) -> None:
         id=new_id(), tenant=memory.bound.tenant, task="summarise", payload=payload, state="dead", attempts=5, due_at=START,
         leased_until=None, error=error, created_at=START,
     )  # fmt: skip
-    memory._engine.store.load_jobs([job])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no user writes one
+    view_of(memory).engine.store.load_jobs([job])
 
 
 def _session(room: Memory) -> None:
@@ -148,14 +149,14 @@ NO_WORDS = frozenset(
 
 def record_versions(memory: Memory) -> Iterator[Any]:
     """Yield every version of every record that a memory still stores."""
-    engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - what is below it is looked at
+    engine = view_of(memory).engine
     assert isinstance(engine.store, RecordErasure)
     return engine.store.versions(memory.bound.tenant, sorted(KINDS))
 
 
 def stored_values(memory: Memory) -> str:
     """Return all that a tenant has, opened: versions, keys wherever they lie, jobs, snapshots, erasures, audit lines."""
-    engine, tenant = memory._engine, memory.bound.tenant  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    engine, tenant = view_of(memory).engine, memory.bound.tenant
     store: Any = engine.store
     contents: list[object] = [
         [version.text, version.data, version.metadata, version.source, version.scope.user]

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from rememo.engine.view import view_of
 from rememo.errors import AlreadyExists, NotFound, ReadOnly, VersionConflict
 from rememo.memory import Memory
 from rememo.testing.base import OpenMemory, Suite
@@ -15,7 +16,7 @@ HOUR = 3_600
 
 def _underway_flows(memory: Memory, **more: int) -> list[tuple[str | None, str | None, str, str]]:
     """Return who is in which flow."""
-    flows = list_flow_runs(memory._view, **more)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
+    flows = list_flow_runs(view_of(memory), **more)
     return [(flow.scope.agent, flow.scope.room, flow.name, flow.state.user) for flow in flows]
 
 
@@ -60,8 +61,8 @@ class FlowSuite(Suite):
         assert _underway_flows(memory.scope(room="elsewhere")) == []
         clock.advance(HOUR + 1)
         assert everything[1] not in _underway_flows(memory), "it has expired"
-        assert end_flow(memory._view, "a", "bo")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - made for the inside
-        assert not end_flow(memory._view, "a", "bo")  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the same
+        assert end_flow(view_of(memory), "a", "bo")
+        assert not end_flow(view_of(memory), "a", "bo")
         assert _underway_flows(memory) == everything[:1]
         with pytest.raises(ReadOnly):
             _underway_flows(memory.as_of(clock()))

@@ -6,23 +6,21 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from rememo.engine.engine import Engine
+from rememo.engine.view import View, ViewHolder
 from rememo.errors import InvalidInput
 from rememo.model.check import check_flag, check_function, check_json, check_label, dump_json
-from rememo.model.scope import Scope
 from rememo.model.times import to_seconds
 
 _LOADING = dump_json({"loading": True})
 _LONGEST_LOAD = 60.0
 
 
-class Cached:
+class Cached(ViewHolder):
     """Session data, agent configuration and the like, read through to where it is kept; shared by processes."""
 
     def __init__(
         self,
-        engine: Engine,
-        scope: Scope,
+        view: View,
         name: str,
         load: Callable[[str], Any],
         *,
@@ -33,7 +31,8 @@ class Cached:
         check_function(load, "load")
         if save is not None:
             check_function(save, "save")
-        self._engine = engine
+        super().__init__(view)
+        scope = view.scope
         self._tenant = scope.tenant
         self._space = dump_json([scope.agent, scope.user, scope.room, "cached", check_label(name, "name")])
         self._name = name
@@ -47,23 +46,23 @@ class Cached:
 
         A value that was written or forgotten while it was being loaded is returned, but not held.
         """
-        kv, place = self._engine.kv, (self._tenant, self._space, check_label(key, "key"))
-        entry = kv.get(*place, self._engine.now())
+        kv, place = self._view.engine.kv, (self._tenant, self._space, check_label(key, "key"))
+        entry = kv.get(*place, self._view.engine.now())
         held: dict[str, Any] = {} if entry is None else json.loads(entry.value)
         if "value" in held:
             return held["value"]
         # A mark stands for the load: whoever writes meanwhile takes it away, and then the load is out of date.
         mark = None
         if entry is None:
-            mark = kv.set(*place, _LOADING, self._engine.now(), ttl=_LONGEST_LOAD, expected=0)
+            mark = kv.set(*place, _LOADING, self._view.engine.now(), ttl=_LONGEST_LOAD, expected=0)
         try:
             text = self._to_json(key, self._load_value(key))
         except BaseException:
             if mark is not None:
-                kv.delete(*place, self._engine.now())
+                kv.delete(*place, self._view.engine.now())
             raise
         if mark is not None:
-            kv.set(*place, text, self._engine.now(), ttl=self._ttl, sliding=self._sliding, expected=mark)
+            kv.set(*place, text, self._view.engine.now(), ttl=self._ttl, sliding=self._sliding, expected=mark)
         return json.loads(text)["value"]
 
     def set(self, key: str, value: Any) -> None:
@@ -80,12 +79,12 @@ class Cached:
 
     def forget(self, key: str) -> bool:
         """Load it anew the next time; False when it was not held."""
-        return self._engine.kv.delete(self._tenant, self._space, check_label(key, "key"), self._engine.now())
+        return self._view.engine.kv.delete(self._tenant, self._space, check_label(key, "key"), self._view.engine.now())
 
     def invalidate(self, pattern: str = "*") -> int:
         """Load anew the next time whatever a glob pattern matches; returns how many were held."""
         place = self._tenant, self._space, check_label(pattern, "pattern")
-        return self._engine.kv.invalidate(*place, self._engine.now())
+        return self._view.engine.kv.invalidate(*place, self._view.engine.now())
 
     def _load_value(self, key: str) -> Any:
         value = self._load(key)
@@ -98,7 +97,7 @@ class Cached:
         return value
 
     def _to_json(self, key: str, value: Any) -> str:
-        settings = self._engine.settings
+        settings = self._view.engine.settings
         what = f"cached {self._name!r}, key {key!r},"
         text = dump_json(
             {"value": check_json(value, what, max_bytes=settings.max_data_bytes, depth=settings.max_depth)}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, cast
 
-from rememo.engine.view import View
+from rememo.engine.view import View, ViewHolder
 from rememo.errors import (
     AlreadyExists,
     InvalidInput,
@@ -29,7 +29,7 @@ _MOST_TRIES = 1_000
 _SECOND = timedelta(seconds=1)
 
 
-class Flow:
+class Flow(ViewHolder):
     """One process of several steps and the states of its users within a view; safe for threads and processes.
 
     A view that is bound to a user reaches that user's state only, and needs not name the user.
@@ -60,7 +60,7 @@ class Flow:
             )
             for step, after in _check_mapping(transitions, "transitions").items()
         }
-        self._engine = view.engine
+        super().__init__(view)
         self._scope = scope = view.scope
         self._models: dict[str, PartialSchema] = {
             self._check_step(step): PartialSchema(kind, f"data of step {step!r} of {self._what}", view.engine.settings)
@@ -92,7 +92,7 @@ class Flow:
 
         One that is running or paused already raises `AlreadyExists`; with `restart` it is replaced.
         """
-        user, now = self._user(user), self._engine.now()
+        user, now = self._user(user), self._view.engine.now()
         replaces = check_flag(restart, "restart")
         changes = self._changes(data)
         state = FlowState(
@@ -115,7 +115,7 @@ class Flow:
     def get(self, user: str | None = None) -> FlowState | None:
         """Return where a user is, or None when there is nothing: not started, cleared or expired."""
         user = self._user(user)
-        entry = self._engine.kv.get(self._scope.tenant, self._space, user, self._engine.now())
+        entry = self._view.engine.kv.get(self._scope.tenant, self._space, user, self._view.engine.now())
         return None if entry is None else flow_state(entry)
 
     def set(
@@ -161,7 +161,7 @@ class Flow:
 
     def clear(self, user: str | None = None) -> bool:
         """End it and forget its data; False when there was none."""
-        return self._engine.kv.delete(self._scope.tenant, self._space, self._user(user), self._engine.now())
+        return self._view.engine.kv.delete(self._scope.tenant, self._space, self._user(user), self._view.engine.now())
 
     def progress(self, user: str | None = None) -> tuple[int, int]:
         """Return how far a user is: the number of the step, from 1, and how many there are."""
@@ -169,7 +169,7 @@ class Flow:
 
     def active(self, *, paused: bool = False) -> list[FlowState]:
         """Return every state that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
-        entries = self._engine.kv.entries(self._scope.tenant, self._space, self._engine.now())
+        entries = self._view.engine.kv.entries(self._scope.tenant, self._space, self._view.engine.now())
         states = [flow_state(entry) for entry in entries if self._scope.user in (None, entry.key)]
         return [state for state in states if paused or state.active]
 
@@ -253,7 +253,7 @@ class Flow:
             held, changed = states
             if changed is held:
                 return held
-            now = self._engine.now()
+            now = self._view.engine.now()
             ends = now + self._ttl if self._sliding else held.expires_at
             if ends > now:
                 stored = self._store(replace(changed, updated_at=now, expires_at=ends), now, expected=held.version)
@@ -271,7 +271,7 @@ class Flow:
             "started_at": state.started_at.isoformat(),
             "updated_at": state.updated_at.isoformat(),
         }
-        version = self._engine.kv.set(
+        version = self._view.engine.kv.set(
             self._scope.tenant,
             self._space,
             state.user,
@@ -299,7 +299,7 @@ class Flow:
         return data
 
     def _check_object(self, value: object, field: str) -> dict[str, Any]:
-        settings = self._engine.settings
+        settings = self._view.engine.settings
         # One level less than allowed: the state around it is one.
         return check_object(value, field, max_bytes=settings.max_data_bytes, max_depth=settings.max_depth - 1)
 

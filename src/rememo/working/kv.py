@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from rememo.engine.view import View
+from rememo.engine.view import View, ViewHolder
 from rememo.errors import InvalidInput, ReadOnly, VersionConflict
 from rememo.model.check import check_flag, check_function, check_json, check_label, dump_json
 from rememo.model.times import to_seconds
@@ -16,13 +16,12 @@ from rememo.working.cached import Cached
 _MOST_TRIES = 1_000
 
 
-class KeyValues:
+class KeyValues(ViewHolder):
     """The keys of one scope: exactly this view's labels are their namespace."""
 
     def __init__(self, view: View) -> None:
         scope = view.scope
-        self._view = view
-        self._engine = view.engine
+        super().__init__(view)
         self._scope = scope
         self._tenant = scope.tenant
         self._space = dump_json([scope.agent, scope.user, scope.room])
@@ -30,12 +29,12 @@ class KeyValues:
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none or it has expired."""
-        entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._engine.now())
+        entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._view.engine.now())
         return default if entry is None else json.loads(entry.value)
 
     def version(self, key: str) -> int:
         """Return the version of a value, for `compare_and_set`; 0 when there is none."""
-        entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._engine.now())
+        entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._view.engine.now())
         return 0 if entry is None else entry.version
 
     def set(
@@ -93,7 +92,7 @@ class KeyValues:
         check_function(change, "change")
 
         def prepare() -> tuple[int, Any]:
-            entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._engine.now())
+            entry = self._kv().get(self._tenant, self._space, check_label(key, "key"), self._view.engine.now())
             value = change(default if entry is None else json.loads(entry.value))
             return 0 if entry is None else entry.version, value
 
@@ -106,17 +105,17 @@ class KeyValues:
 
     def delete(self, key: str) -> bool:
         """Remove a key; False when it was not there."""
-        return self._kv(write=True).delete(self._tenant, self._space, check_label(key, "key"), self._engine.now())
+        return self._kv(write=True).delete(self._tenant, self._space, check_label(key, "key"), self._view.engine.now())
 
     def invalidate(self, pattern: str) -> int:
         """Remove every key that a glob pattern such as "user:*" matches; returns how many."""
         return self._kv(write=True).invalidate(
-            self._tenant, self._space, check_label(pattern, "pattern"), self._engine.now()
+            self._tenant, self._space, check_label(pattern, "pattern"), self._view.engine.now()
         )
 
     def keys(self, pattern: str = "*") -> list[str]:
         """Return the keys that a glob pattern matches, sorted."""
-        return self._kv().keys(self._tenant, self._space, check_label(pattern, "pattern"), self._engine.now())
+        return self._kv().keys(self._tenant, self._space, check_label(pattern, "pattern"), self._view.engine.now())
 
     def cached(
         self,
@@ -133,7 +132,7 @@ class KeyValues:
         at the most, and goes at once when it is written or forgotten.
         """
         self._kv()
-        return Cached(self._engine, self._scope, name, load, save=save, ttl=ttl, sliding=sliding)
+        return Cached(self._view, name, load, save=save, ttl=ttl, sliding=sliding)
 
     def _set(
         self,
@@ -145,7 +144,7 @@ class KeyValues:
         keep_ttl: bool,
         expected: int | None,
     ) -> int | None:
-        settings = self._engine.settings
+        settings = self._view.engine.settings
         if check_flag(sliding, "sliding") and ttl is None:
             raise InvalidInput("sliding needs a ttl: say how long a value lives after each read")
         if check_flag(keep_ttl, "keep_ttl") and ttl is not None:
@@ -161,7 +160,7 @@ class KeyValues:
             self._space,
             check_label(key, "key"),
             text,
-            self._engine.now(),
+            self._view.engine.now(),
             ttl=None if ttl is None else to_seconds(ttl, "ttl"),
             sliding=sliding,
             keep_ttl=keep_ttl,
@@ -174,4 +173,4 @@ class KeyValues:
             raise ReadOnly(f"key-value state has no past and cannot be {verb} through a view of the past")
         if write:
             self._view.need_no_batch("writing key-value state")
-        return self._engine.kv
+        return self._view.engine.kv

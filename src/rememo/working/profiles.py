@@ -8,7 +8,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from rememo.engine.engine import Engine
-from rememo.engine.view import View
+from rememo.engine.view import View, ViewHolder
 from rememo.errors import InvalidInput, ReadOnly, VersionConflict
 from rememo.model.check import check_label, check_object, dump_json
 from rememo.runtime.lru_cache import LruCache
@@ -34,7 +34,7 @@ _caches: WeakKeyDictionary[Engine, LruCache[tuple[str, str, str], Profile]] = We
 """Profiles as they were last read, by place."""
 
 
-class Profiles:
+class Profiles(ViewHolder):
     """The profiles of one scope: exactly this view's labels are their namespace.
 
     What was read stays decoded in the process. Every read still asks the store for the version by its key, so a change
@@ -43,8 +43,7 @@ class Profiles:
 
     def __init__(self, view: View) -> None:
         scope = view.scope
-        self._view = view
-        self._engine = view.engine
+        super().__init__(view)
         self._tenant = scope.tenant
         self._space = dump_json([scope.agent, scope.user, scope.room, "profiles"])
         self._cache = _caches.setdefault(view.engine, LruCache(_MOST_CACHED))
@@ -63,7 +62,7 @@ class Profiles:
         """
         self._need_writable()
         check_label(key, "key")
-        settings = self._engine.settings
+        settings = self._view.engine.settings
         if fields is not None and not isinstance(fields, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"fields must be a mapping, not {type(fields).__name__}")
         changes = check_object(
@@ -84,8 +83,8 @@ class Profiles:
 
         def write(prepared: tuple[int, dict[str, Any]]) -> Profile:
             expected, fields_now = prepared
-            version = self._engine.kv.set(
-                self._tenant, self._space, key, dump_json(fields_now), self._engine.now(), expected=expected
+            version = self._view.engine.kv.set(
+                self._tenant, self._space, key, dump_json(fields_now), self._view.engine.now(), expected=expected
             )
             self._cache.remove(self._place(key))
             if version is None:
@@ -98,21 +97,21 @@ class Profiles:
         """Forget what is known under a key; False when nothing was."""
         self._need_writable()
         self._cache.remove(self._place(check_label(key, "key")))
-        return self._engine.kv.delete(self._tenant, self._space, key, self._engine.now())
+        return self._view.engine.kv.delete(self._tenant, self._space, key, self._view.engine.now())
 
     def forget_all(self) -> int:
         """Forget every profile of this scope; returns how many."""
         self._need_writable()
-        return self._engine.kv.invalidate(self._tenant, self._space, "*", self._engine.now())
+        return self._view.engine.kv.invalidate(self._tenant, self._space, "*", self._view.engine.now())
 
     def keys(self) -> list[str]:
         """Return the keys that something is known under, sorted."""
         self._need_now()
-        return self._engine.kv.keys(self._tenant, self._space, "*", self._engine.now())
+        return self._view.engine.kv.keys(self._tenant, self._space, "*", self._view.engine.now())
 
     def _find(self, key: str) -> Profile | None:
         """Return a profile that is not to be changed: from the cache when its version is the stored one."""
-        entry = self._engine.kv.get(self._tenant, self._space, key, self._engine.now())
+        entry = self._view.engine.kv.get(self._tenant, self._space, key, self._view.engine.now())
         if entry is None:
             self._cache.remove(self._place(key))
             return None

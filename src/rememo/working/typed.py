@@ -7,7 +7,7 @@ from datetime import datetime
 from types import UnionType
 from typing import Any, Generic
 
-from rememo.engine.view import View
+from rememo.engine.view import View, ViewHolder
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, TypeMismatch, VersionConflict
 from rememo.model.check import check_function, check_label, check_offset, dump_json
 from rememo.model.derived_ids import DerivedId
@@ -50,7 +50,7 @@ class _ValueHook(Generic[V]):
             self.hook(self.read())
 
 
-class Typed(Generic[V]):
+class Typed(ViewHolder, Generic[V]):
     """One value of one type, under a name in exactly this view's scope; thread-safe.
 
     It is a record of the kind `state` with the value as JSON in its `data`: versions, views of the past, undo, export
@@ -74,8 +74,7 @@ class Typed(Generic[V]):
             check_function(migrate, "migrate")
         self._name = check_label(name, "name")
         self._what = f"typed value {name!r}"
-        self._view = view
-        self._engine = view.engine
+        super().__init__(view)
         self._migrate = migrate
         self._shape: TypeSchema[V] = TypeSchema(
             default.__class__ if type is None else type, self._what, view.engine.settings
@@ -87,7 +86,7 @@ class Typed(Generic[V]):
     @lazy
     def _id(self) -> DerivedId:
         # Not before it is needed: in an encrypted store it takes the tenant's key.
-        return self._engine.ids.derive(self._view.scope.tenant, typed_name(self._view.scope, self._name))
+        return self._view.engine.ids.derive(self._view.scope.tenant, typed_name(self._view.scope, self._name))
 
     @lazy
     def _wanted(self) -> Filter:
@@ -167,7 +166,7 @@ class Typed(Generic[V]):
             if record is None:
                 self._view.put([self._item(self._data(text), "error")])
             elif self._text(record) != text:
-                self._view.commit([self._engine.revise(record, {"data": self._data(text)})])
+                self._view.commit([self._view.engine.revise(record, {"data": self._data(text)})])
             return value
 
         conflicts = (AlreadyExists, NotFound, VersionConflict)
@@ -185,7 +184,7 @@ class Typed(Generic[V]):
 
     def history(self) -> list[TypedVersion[V]]:
         """Return every value it had, oldest first; empty when nothing was ever stored."""
-        versions = self._engine.store.history(self._view.scope, self._id)
+        versions = self._view.engine.store.history(self._view.scope, self._id)
         known_at = self._view.known_at
         return [
             TypedVersion(version, self._load)
@@ -201,7 +200,7 @@ class Typed(Generic[V]):
         """
         self._view.need_present()
         self._view.need_no_batch("undo()")
-        versions = {version.version: version for version in self._engine.store.history(self._view.scope, self._id)}
+        versions = {version.version: version for version in self._view.engine.store.history(self._view.scope, self._id)}
         record = self._find()
         if record is None or record.version not in versions:
             raise NotFound(f"{self._what} is at its default: there is nothing to undo")
@@ -212,7 +211,7 @@ class Typed(Generic[V]):
             return self._shape.load(self._default)
         value = self._load(before)  # one that fits no more is not brought back
         data = before.data | {"restores": _origin(before)}
-        self._view.commit([self._engine.revise(record, {"data": data})])
+        self._view.commit([self._view.engine.revise(record, {"data": data})])
         return value
 
     # ---- hooks
@@ -224,18 +223,18 @@ class Typed(Generic[V]):
         write stands. An async one is refused.
         """
         check_function(hook, "a hook")
-        self._engine.hooks.add(self._view.scope, _ValueHook(self._id, hook, self.get))
+        self._view.engine.hooks.add(self._view.scope, _ValueHook(self._id, hook, self.get))
         return hook
 
     def off_change(self, hook: Callable[[V], object]) -> None:
         """Call it no more; one that is not there is no harm."""
-        self._engine.hooks.remove(self._view.scope, _ValueHook(self._id, hook, self.get))
+        self._view.engine.hooks.remove(self._view.scope, _ValueHook(self._id, hook, self.get))
 
     # ---- records
 
     def _find(self, known_at: datetime | None = None) -> Record | None:
         if known_at is None and self._view.known_at is None:
-            return self._engine.store.get(self._wanted, self._engine.now())
+            return self._view.engine.store.get(self._wanted, self._view.engine.now())
         return self._view.find(self._id, known_at=known_at)
 
     def _load(self, record: Record) -> V:
