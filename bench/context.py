@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from bench.timing import interleaved
 from rememo import Memory, Settings
 from rememo.context.gather import PASSAGES, passages, recall_view
+from rememo.engine.view import view_of
 
 BOUND = 3.0
 SHARE_OF_LONG = 0.4
@@ -79,7 +80,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     options = parser.parse_args()
     chat = fill(options.messages)
-    view = recall_view(chat._view)  # noqa: SLF001
+    view = recall_view(view_of(chat))
     turn = 0
 
     def next_question() -> str:

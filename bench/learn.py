@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.jobs.tasks import LEARN
 from rememo.jobs.worker import Worker
 from rememo.model.ids import new_id
@@ -46,9 +47,9 @@ def measure(count: int, users: int = 100) -> tuple[float, int]:
         Memory(Path(folder) / "bench.db", settings=Settings(durability="full", worker=False)) as memory,
     ):
         for user in range(users):
-            view = memory.scope(user=f"user-{user}", room="chat")._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - jobs are not on the surface
+            view = view_of(memory.scope(user=f"user-{user}", room="chat"))  # jobs are not on the surface
             view.put([message(dice) for _ in range(count // users)])
-        worker = Worker(memory._engine)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same engine
+        worker = Worker(view_of(memory).engine)  # the same engine
         worker.stop()
         begun = time.process_time()
         done = worker.run_until_idle(timeout=600)

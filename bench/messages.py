@@ -10,6 +10,7 @@ import apsw
 from bench.timing import interleaved
 from rememo import Memory, Settings
 from rememo.collections.messages import Messages
+from rememo.engine.view import view_of
 
 BOUND = 4.0
 BARE = "SELECT id, role, name, at, text FROM messages WHERE room = ? ORDER BY at DESC, id DESC LIMIT 20"
@@ -52,7 +53,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         memory, bare = fill(Path(folder), options.messages)
-        chat = Messages(memory._view)  # noqa: SLF001
+        chat = Messages(view_of(memory))
         plain, ours, window = interleaved(
             options.rounds,
             lambda _: bare.execute(BARE, ("room",)).fetchall(),

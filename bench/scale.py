@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bench.postgres import random_text
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.store.postgres.embedded import EmbeddedServer
 
 QUIET = Settings(durability="fast", worker=False)
@@ -31,8 +32,8 @@ def bytes_held(memory: Memory) -> float:
     """Return the bytes that a process holds of each record of a scope it searches."""
     view = memory.scope(user="u0")
     view.search("anything")
-    store = memory._engine.store  # noqa: SLF001 - what is measured is inside
-    return store._scopes.get(view.bound, memory._engine.now()).weight / ROOM  # noqa: SLF001
+    store = view_of(memory).engine.store
+    return store._scopes.get(view.bound, view_of(memory).engine.now()).weight / ROOM  # noqa: SLF001
 
 
 def main() -> None:
@@ -51,7 +52,7 @@ def main() -> None:
         print(f"SQLite: {weight:,.0f} bytes a record; filled at {rate:,.0f} records a second")
     with EmbeddedServer(settings=("shared_buffers = 512MB",)) as server, Memory(server.url(), settings=QUIET) as memory:
         rate = fill(memory, texts)
-        database = memory._engine.store._database  # noqa: SLF001
+        database = view_of(memory).engine.store._database  # noqa: SLF001
         parts = {name: size / count for name, size in database.rows(PARTS)}
         weight = sum(parts.values())
         summary = ", ".join(f"{name} {size:,.0f}" for name, size in parts.items())

@@ -15,6 +15,7 @@ import numpy as np
 from rememo.bench.lives.data import Life, load_lives
 from rememo.bench.lives.doors import tell_messages
 from rememo.engine import selection
+from rememo.engine.view import view_of
 from rememo.memory import Memory
 from rememo.recall.analyze import Analyzer
 from rememo.recall.answers.claim import Claim, ClaimQuestion
@@ -79,7 +80,7 @@ def _of_life(file: str, life: Life) -> Iterator[Example]:
         tell_messages(memory, life.messages)
         for asked in life.questions:
             watch = _Watch()
-            memory._view.engine.__dict__["answer_selector"] = watch  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            view_of(memory).engine.__dict__["answer_selector"] = watch
             view = memory if asked.user is None else memory.scope(user=asked.user)
             hits = view.search(asked.text, at=asked.at)
             if watch.question is None or not watch.claims:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from playwright.sync_api import sync_playwright
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.llm.protocol import Usage
 from rememo.llm.spending import Ledger
 from rememo.serve.app import create_app
@@ -63,7 +64,7 @@ class Moving:
 
 def spend(memory: Memory, clock: Moving) -> None:
     """Book what a model might have cost in three weeks."""
-    ledger = Ledger(memory._engine)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - a tool of the same project
+    ledger = Ledger(view_of(memory).engine)  # a tool of the same project
     for days in range(20, -1, -1):
         clock.behind = timedelta(days=days)
         for purpose, most in (("extract", 9_000), ("summarise", 4_000)):

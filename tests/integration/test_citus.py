@@ -8,6 +8,7 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.engine.opening import migrate_store
+from rememo.engine.view import view_of
 from rememo.errors import StorageError
 from rememo.jobs.worker import Worker
 from rememo.store.migrations import MigrationOptions
@@ -97,14 +98,14 @@ def test_jobs_are_taken_and_ended_tenant_by_tenant(database: str, monkeypatch: p
         return execute(self, statement, values)
 
     with Memory(database, embedder=None, settings=Settings(durability="fast", worker=False)) as memory:
-        store = memory._engine.store  # pyright: ignore[reportPrivateUsage]
+        store = view_of(memory).engine.store
         assert isinstance(store, PostgresStore)
         store._database.distributed = True  # pyright: ignore[reportPrivateUsage]
         monkeypatch.setattr(Session, "execute", listen)
         for tenant in ("one", "two", "three"):
             for number in range(5):
                 memory.scope(tenant=tenant, user="ana").messages.add("user", f"I love thing {number}.")
-        worker = Worker(memory._engine)  # pyright: ignore[reportPrivateUsage]
+        worker = Worker(view_of(memory).engine)
         assert worker.run_until_idle() == 15
         for tenant in ("one", "two", "three"):
             assert memory.scope(tenant=tenant).stats().jobs == {"done": 5}

@@ -20,6 +20,7 @@ from tests.integration.older_stores import BY_HAND, KEY, MANUAL, SAID, STORES, f
 from rememo import Keyring, Memory, Settings
 from rememo.adapters.memory_files import MemoryFiles
 from rememo.engine import derived_id_migration, opening
+from rememo.engine.view import view_of
 from rememo.errors import IncompatibleStore, KeyMismatch, NotFound
 from rememo.model.derived_ids import is_derived
 from rememo.model.derived_names import (
@@ -156,7 +157,7 @@ def test_without_the_key_no_guess_is_confirmed(raw: Raw):
     with raw.open() as memory:
         fill(memory)
         # With the key they are what they are: the attack looks for the right things.
-        derive = memory._engine.ids.derive  # pyright: ignore[reportPrivateUsage] - what the key is needed for
+        derive = view_of(memory).engine.ids.derive  # what the key is needed for
         held = {record.id for record in memory.list(limit=200)}
         assert derive("default", fact_name(HOME, "ana", "lives_in", "lisbon", 0)) in held
         revised = [revision.data["record"] for revision in memory.list(kind="revision")]
@@ -365,7 +366,7 @@ def test_what_somebody_claimed_before_stays_what_it_was(tmp_path: Path, monkeypa
                     "kind": "fact",
                     "data": data,
                 }
-                mallory._view.put([fact])  # pyright: ignore[reportPrivateUsage] - as earlier releases let anybody do
+                view_of(mallory).put([fact])  # as earlier releases let anybody do
         with raw.open(None) as memory:
             ana = memory.scope(user="ana", room="chat-7")
             ana.messages.add("user", "I live in Braga. I like cats. I am allergic to pollen.").wait()

@@ -20,6 +20,7 @@ import rememo.keep.erase
 from rememo import Memory
 from rememo.engine.engine import Engine
 from rememo.engine.learning import LEARN
+from rememo.engine.view import view_of
 from rememo.keep.erase import need_erasing_store
 from rememo.settings import Settings
 from rememo.store.byte_patterns import BytePatterns
@@ -46,7 +47,7 @@ def hear(process: Process) -> Any:
 
 
 def open_engine_of(memory: Memory) -> Engine:
-    return memory._engine  # pyright: ignore[reportPrivateUsage] - what is below it is looked at
+    return view_of(memory).engine
 
 
 def secret(number: int) -> str:

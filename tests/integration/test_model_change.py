@@ -8,6 +8,7 @@ import pytest
 
 from rememo import Memory
 from rememo.engine.engine import Engine
+from rememo.engine.view import view_of
 from rememo.jobs.worker import Worker
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.testing.postgres import DatabasePool
@@ -36,7 +37,7 @@ def tell(process: Process) -> None:
 
 
 def engine_of(memory: Memory) -> Engine:
-    return memory._engine  # pyright: ignore[reportPrivateUsage] - what is behind the surface
+    return view_of(memory).engine  # what is behind the surface
 
 
 def test_processes_follow_a_change_of_the_model_without_an_error(address: str, start: Start):

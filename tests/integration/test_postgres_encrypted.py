@@ -9,6 +9,7 @@ import pytest
 from tests.unit.keep.corpus import change_keys_meanwhile, messages, questions, remember
 
 from rememo import Keyring, Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import Corrupt, KeyMismatch
 from rememo.store.cipher.protocol import ID_KEY
 from rememo.store.postgres.reencryption import PostgresReencryption
@@ -115,7 +116,7 @@ def test_nothing_said_can_be_read_in_any_column(url: str):
         memory.kv.set("by Filomena", {"told": "4711"})
         memory.profiles.update("u", {"told": "4711"})
         assert [hit.id for hit in memory.search("which number opens the safe?", limit=1)] == ["m3"]
-        stored = next(memory._engine.store.dump(memory.bound))  # pyright: ignore[reportPrivateUsage] - what a store gives
+        stored = next(view_of(memory).engine.store.dump(memory.bound))  # what a store gives
         assert stored.vector is not None
         said = [message["text"][:60] for message in messages(60)]
         content = everything(url)
@@ -274,7 +275,7 @@ def test_an_interrupted_sealing_is_begun_again(url: str):
     fill(url)
     with Memory(url, encryption=Keyring(NEW, OLD), settings=FAST) as memory:
         expected = answers(memory)
-        reencryption = memory._engine.reencryption  # pyright: ignore[reportPrivateUsage] - as if the process died in the middle
+        reencryption = view_of(memory).engine.reencryption  # as if the process died in the middle
         assert isinstance(reencryption, PostgresReencryption)
         reencryption.cipher.add_key("default")
         codecs, database = reencryption._codecs, reencryption._database  # pyright: ignore[reportPrivateUsage]

@@ -13,6 +13,7 @@ from psycopg import OperationalError, sql
 from psycopg.pq import TransactionStatus
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import Busy, InvalidInput, ReadOnlyStore, StorageError
 from rememo.store.postgres.address import parse_address
 from rememo.store.postgres.database import PostgresDatabase
@@ -46,7 +47,7 @@ def run(url: str, *statements: str) -> None:
 
 
 def database_of(memory: Memory) -> PostgresDatabase:
-    store = memory._engine.store  # pyright: ignore[reportPrivateUsage]
+    store = view_of(memory).engine.store
     assert isinstance(store, PostgresStore)
     return store._database  # pyright: ignore[reportPrivateUsage]
 
@@ -368,8 +369,8 @@ def test_a_standby_is_read_and_says_that_it_cannot_be_written(server: EmbeddedSe
     ):
         assert [record.text for record in copy.list()] == ["on the first server"]
         assert copy.search("server")
-        assert any("can only be read" in lack for lack in copy._engine.store.health().lacks)
-        assert (copy._engine.is_read_only(), memory._engine.is_read_only()) == (True, False)
+        assert any("can only be read" in lack for lack in view_of(copy).engine.store.health().lacks)
+        assert (view_of(copy).engine.is_read_only(), view_of(memory).engine.is_read_only()) == (True, False)
         for act in (lambda: copy.add("there"), lambda: copy.kv.set("a", 1), lambda: copy.snapshot("s")):
             with pytest.raises(ReadOnlyStore, match=r"read-only replica; nothing was changed"):
                 act()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rememo import Keyring, Memory, Settings
+from rememo.engine.view import view_of
 from rememo.store.postgres.session import Session
 from rememo.testing import ManualClock, WordEmbedder
 from rememo.testing.postgres import DatabasePool
@@ -75,7 +76,7 @@ def live(memory: Memory, clock: ManualClock, folder: Path) -> None:
     memory.jobs.list()
     memory.jobs.list(limit=5)
     memory.jobs.list("dead", limit=5)
-    memory._engine.kv.spaces("default")  # pyright: ignore[reportPrivateUsage]
+    view_of(memory).engine.kv.spaces("default")
     memory.erase(room="one")
 
 

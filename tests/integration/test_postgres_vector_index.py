@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.store.postgres.store import PostgresStore
 from rememo.testing import WordEmbedder
 from rememo.testing.postgres import DatabasePool
@@ -74,12 +75,12 @@ def test_an_index_finds_what_comparing_all_finds(database: str, embedder: Cluste
     with open_server(database, embedder, 0) as whole:
         fill(whole)
         whole.scope(user="many").delete_where(metadata={"n": {"$lt": 50}})
-        store = whole._engine.store
+        store = view_of(whole).engine.store
         assert isinstance(store, PostgresStore)
         assert store.build_index() == ()  # no scope is large enough
         asked = [embedder.vectors[place] for place in range(9_000, 9_060)]
         with open_server(database, embedder, 1_000) as large:
-            other = large._engine.store
+            other = view_of(large).engine.store
             assert isinstance(other, PostgresStore)
             assert len(other.build_index()) == 1
             assert len(other.build_index()) == 1  # again is harmless
@@ -87,9 +88,9 @@ def test_an_index_finds_what_comparing_all_finds(database: str, embedder: Cluste
             found = [len({*numbers(many, vector)} & {*numbers(exact, vector)}) for vector in asked]
             assert sum(found) >= 0.97 * 10 * len(asked)
             # The vectors are not held here, those of small scopes are.
-            assert not other._scopes.get(many.bound, large._engine.now()).columns.dimension
+            assert not other._scopes.get(many.bound, view_of(large).engine.now()).columns.dimension
             assert numbers(large.scope(user="few"), asked[0]) == numbers(whole.scope(user="few"), asked[0])
-            assert other._scopes.get(large.scope(user="few").bound, large._engine.now()).columns.dimension
+            assert other._scopes.get(large.scope(user="few").bound, view_of(large).engine.now()).columns.dimension
             for filter in ({"kind": "message"}, {"metadata": {"n": {"$in": list(range(100, 130))}}}):
                 both = [
                     ({*numbers(many, vector, **filter)}, {*numbers(exact, vector, **filter)}) for vector in asked[:20]
@@ -108,7 +109,7 @@ def test_an_index_finds_what_comparing_all_finds(database: str, embedder: Cluste
 def test_both_ways_rank_a_search_alike(database: str, embedder: Clustered):
     with open_server(database, embedder, 0) as whole, open_server(database, embedder, 1_000) as large:
         fill(whole)
-        store = large._engine.store
+        store = view_of(large).engine.store
         assert isinstance(store, PostgresStore)
         store.build_index()
         same = 0
@@ -122,7 +123,7 @@ def test_both_ways_rank_a_search_alike(database: str, embedder: Clustered):
 def test_another_model_in_its_place_is_not_hindered(database: str, embedder: Clustered):
     with open_server(database, embedder, 1_000) as memory:
         fill(memory)
-        store = memory._engine.store
+        store = view_of(memory).engine.store
         assert isinstance(store, PostgresStore)
         store.build_index()
         memory.reembed(WordEmbedder())

@@ -14,6 +14,7 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.engine.job_payloads import LEARN
+from rememo.engine.view import view_of
 from rememo.errors import StorageError
 from rememo.jobs import worker as working
 from rememo.jobs.worker import Worker
@@ -55,11 +56,11 @@ def say(memory: Memory, *texts: str) -> None:
     items = [
         {"text": text, "kind": "message", "jobs": (NewJob(id=new_id(), task=LEARN, payload={}),)} for text in texts
     ]
-    memory._view.put(items)  # pyright: ignore[reportPrivateUsage] - jobs are not on the surface
+    view_of(memory).put(items)  # jobs are not on the surface
 
 
 def store_of(memory: Memory) -> PostgresStore:
-    store = memory._engine.store  # pyright: ignore[reportPrivateUsage]
+    store = view_of(memory).engine.store
     assert isinstance(store, PostgresStore)
     return store
 
@@ -137,7 +138,7 @@ def test_a_worker_is_told_of_jobs_and_of_those_of_a_writer_that_is_gone(
 ):
     monkeypatch.setattr(working, "_IDLE_SECONDS", NEVER)
     monkeypatch.setattr(working, "_LISTENING_SECONDS", NEVER)
-    worker = Worker(memory._engine)  # pyright: ignore[reportPrivateUsage]
+    worker = Worker(view_of(memory).engine)
     worker.start(listen=True)
     try:
         for number in range(3):
@@ -184,7 +185,7 @@ def test_without_a_line_it_looks_by_itself(memory: Memory, monkeypatch: pytest.M
     monkeypatch.setattr(PostgresDatabase, "line", no_line)
     monkeypatch.setattr(working, "_IDLE_SECONDS", 0.05)
     monkeypatch.setattr(working, "_LISTENING_SECONDS", NEVER)
-    worker = Worker(memory._engine)  # pyright: ignore[reportPrivateUsage]
+    worker = Worker(view_of(memory).engine)
     worker.start(listen=True)
     say(memory.scope(user="ana"), "I love tea.")
     wait_for(lambda: memory.stats().jobs == {"done": 1})

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from rememo import Keyring, Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import (
     Closed,
     DiskFull,
@@ -44,7 +45,7 @@ def open_memory(url: str, path: Path | str = ":memory:") -> Memory:
 
 
 def health(memory: Memory) -> Health:
-    return memory._engine.health()[0]  # pyright: ignore[reportPrivateUsage] - what `doctor` and metrics show
+    return view_of(memory).engine.health()[0]  # what `doctor` and metrics show
 
 
 @pytest.fixture
@@ -471,6 +472,6 @@ def test_a_session_that_leaves_nothing_leaves_nothing_on_the_server(places: Redi
         memory.kv.set("k", 1)
         with memory.sessions.run("secret", clear=True) as working:
             working.context.set("word", "hidden")
-            assert working._view.engine.plain_kv is not memory._engine.plain_kv  # pyright: ignore[reportPrivateUsage]
+            assert view_of(working).engine.plain_kv is not view_of(memory).engine.plain_kv
         assert memory.kv.keys() == ["k"]
         assert memory.stats().keys == 1

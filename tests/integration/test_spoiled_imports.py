@@ -14,6 +14,7 @@ from tests.integration.spoiling import Spoiled, fill, spoiled
 from tests.serve.conftest import running
 
 from rememo import Keyring, Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, RememoError, StorageError
 from rememo.jobs.worker import Worker
 from rememo.testing import WordEmbedder
@@ -29,7 +30,7 @@ class Place:
     def __init__(self, memory: Memory, execute: Execute) -> None:
         self.memory = memory
         self.execute = execute
-        self.worker = Worker(memory._engine)  # pyright: ignore[reportPrivateUsage]
+        self.worker = Worker(view_of(memory).engine)
 
 
 def _file(tmp_path: Path, stack: ExitStack) -> Place:
@@ -234,7 +235,7 @@ _POISON = {
 
 
 def test_a_poisoned_job_is_put_aside_and_stops_no_other(place: Place, tmp_path: Path):
-    most = 2**63 - 1 if "sqlite" in type(place.memory._engine.store).__module__ else 2**31 - 1  # pyright: ignore[reportPrivateUsage]
+    most = 2**63 - 1 if "sqlite" in type(view_of(place.memory).engine.store).__module__ else 2**31 - 1
     for number, values in enumerate(_POISON.values()):
         place.execute(f"INSERT INTO jobs ({_COLUMNS}) VALUES ({values.format(id=f'poison-{number}', most=most)})")
     acme, other = place.memory.scope(tenant="acme", user="kim"), place.memory.scope(tenant="other", user="eve")
@@ -260,5 +261,5 @@ def test_jobs_of_a_dropped_key_stop_no_other(tmp_path: Path):
         acme.scope(user="kim").messages.add("user", "I moved to Lisbon.")
         other.messages.add("user", "I moved to Faro.")
         acme.drop_key(tenant="acme")
-        Worker(memory._engine).run_until_idle()  # pyright: ignore[reportPrivateUsage]
+        Worker(view_of(memory).engine).run_until_idle()
         assert [fact.object for fact in other.facts.list(subject="eve")] == ["Faro"]

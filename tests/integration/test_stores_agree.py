@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rememo import Keyring, Memory, Scope, Settings
+from rememo.engine.view import view_of
 from rememo.keep.erase import need_erasing_store
 from rememo.model.erasure import ErasureTarget
 from rememo.store.sql.session import SqlDatabase, SqlSession
@@ -39,7 +40,7 @@ def open_memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open
 
 
 def store_of(memory: Memory) -> Any:
-    return memory._engine.store  # pyright: ignore[reportPrivateUsage] - what a user cannot reach
+    return view_of(memory).engine.store  # what a user cannot reach
 
 
 def change(memory: Memory, sql: str) -> None:
@@ -56,7 +57,7 @@ def test_an_erasure_that_was_interrupted_goes_on_after_the_keys_were_rotated(ope
     target = ErasureTarget(scope=Scope(tenant="default", user="ana"), ids=None)
     with open_memory(OLD) as memory:
         memory.scope(user="ana").add("the telescope is broken", id="a")
-        store = need_erasing_store(memory._engine)  # pyright: ignore[reportPrivateUsage]
+        store = need_erasing_store(view_of(memory).engine)
         number = store.begin_erasure(target, datetime.now(UTC))
         store.obliterate(number, "default", {"a": {"pieces": [["the telescope"]]}})
     with open_memory(NEW, OLD) as memory:

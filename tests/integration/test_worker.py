@@ -15,6 +15,7 @@ import pytest
 from rememo import Memory, Settings
 from rememo.collections.facts import Facts
 from rememo.engine.job_payloads import LEARN
+from rememo.engine.view import view_of
 from rememo.jobs.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
@@ -24,11 +25,12 @@ LONGEST = 100.0
 HEAD = """
 import sys
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.jobs import tasks
 from rememo.jobs import worker as working
 path = sys.argv[1]
 memory = Memory(path, settings=Settings(durability="fast", worker=False))
-worker = working.Worker(memory._view.engine)
+worker = working.Worker(view_of(memory).engine)
 """
 
 
@@ -64,15 +66,15 @@ def say(memory: Memory, *texts: str) -> None:
     items = [
         {"text": text, "kind": "message", "jobs": (NewJob(id=new_id(), task=LEARN, payload={}),)} for text in texts
     ]
-    memory._view.put(items)  # pyright: ignore[reportPrivateUsage] - jobs are not on the surface
+    view_of(memory).put(items)  # jobs are not on the surface
 
 
 def facts(memory: Memory) -> Facts:
-    return Facts(memory._view)  # pyright: ignore[reportPrivateUsage]
+    return Facts(view_of(memory))
 
 
 def worker_of(memory: Memory) -> Worker:
-    return Worker(memory._view.engine)  # pyright: ignore[reportPrivateUsage]
+    return Worker(view_of(memory).engine)
 
 
 @pytest.mark.requirement("process.safe", "write.receipt")
@@ -115,7 +117,7 @@ def test_a_worker_killed_in_the_middle_repeats_nothing(memory: Memory, start: St
     say(memory.scope(user="ana"), "I love tea.", "My sister Bea works at CERN.")
     killed = start(
         f"""
-        worker = working.Worker(memory._view.engine, lease=0.001)
+        worker = working.Worker(view_of(memory).engine, lease=0.001)
         real = tasks.learn
         def learn(*arguments, **options):
             if {moment!r} == "after":
@@ -153,7 +155,7 @@ def test_a_process_of_its_own_learns_what_others_write(memory: Memory, start: St
     assert other.stdout is not None
     assert other.stdout.readline() == "working\n"
     view = memory.scope(user="ana")
-    receipt = view._view.put(  # pyright: ignore[reportPrivateUsage] - jobs are not on the surface
+    receipt = view_of(view).put(  # jobs are not on the surface
         [{"text": "I love tea.", "kind": "message", "jobs": (NewJob(id=new_id(), task=LEARN, payload={}),)}]
     )
     assert worker_of(memory).follow(receipt, LONGEST, tenant="default").status == "done"

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page
 from tests.serve.pages import HIDDEN, HOSTILE, ORDER
 
 from rememo import Memory
+from rememo.engine.view import view_of
 from rememo.llm.protocol import Usage
 from rememo.llm.spending import Ledger
 from rememo.serve.auth import ApiKeys
@@ -110,7 +111,7 @@ def many(memory: Memory, count: int, words: str) -> None:
         memory.flow(named, steps=[named[:100]]).start(f"user {named}", data={named: words})
         with memory.acting(actor=named, session=named, address=named):
             memory.kv.set(named, words)
-        Ledger(memory._engine).reserve("default", named, Usage(1_000, 100))  # pyright: ignore[reportPrivateUsage]
+        Ledger(view_of(memory).engine).reserve("default", named, Usage(1_000, 100))
 
 
 def harm(memory: Memory, clock: ManualClock) -> str:
@@ -121,7 +122,7 @@ def harm(memory: Memory, clock: ManualClock) -> str:
     chat.messages.add("tool", ORDER + MEGABYTE, trust=0.1, learn=False)
     memory.snapshot("here")
     clock.advance(1)
-    keys, store = ApiKeys(memory), memory._engine.store  # pyright: ignore[reportPrivateUsage]
+    keys, store = ApiKeys(memory), view_of(memory).engine.store
     for said in (text.replace("\x00", "") for text in [*HOSTILE, "w" * 300, "\u0651" * 100 + "Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚"]):
         inner = memory.scope(user=said, room="chat", agent=said)
         inner.messages.add("user", f"ferry {said}", name=said, metadata={said: said}, source=said)

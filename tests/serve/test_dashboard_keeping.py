@@ -11,6 +11,7 @@ import pytest
 from tests.serve.pages import HOSTILE, ORDER, Page, checked, log_in, post
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.llm.protocol import Usage
 from rememo.llm.spending import Ledger
 from rememo.serve.auth import ApiKeys
@@ -94,7 +95,7 @@ def test_many_that_are_held_back_come_in_pages(board: Any, memory: Memory):
 
 def give_up(memory: Memory, reason: str) -> str:
     """Let the first job that is due fail for good, and return its id."""
-    store, now = memory._engine.store, memory._engine.now()  # pyright: ignore[reportPrivateUsage]
+    store, now = view_of(memory).engine.store, view_of(memory).engine.now()
     job = store.lease(["learn"], 60, now)
     assert job is not None
     store.settle(job, state="dead", error=reason, due_at=None)
@@ -214,7 +215,7 @@ def test_the_chain_is_verified_and_a_forged_line_is_named(board: Any, memory: Me
     assert "The chain is whole: 5 entries" in board("/audit", check="yes").text
     assert "the given head is part of it" in board("/audit", check="yes", head=f"{head.count}:{head.hash}").text
     assert "The chain is broken" in board("/audit", check="yes", head=f"{head.count}:{'0' * 64}").text
-    database = memory._engine.store._database  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+    database = view_of(memory).engine.store._database  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
     database.write(lambda connection: connection.execute("UPDATE audit SET operation = 'nothing' WHERE number = 3"))  # pyright: ignore[reportUnknownMemberType, reportUnknownLambdaType]
     page = board("/audit", check="yes")
     assert "The chain is broken" in page.text
@@ -379,7 +380,7 @@ def test_settings_are_shown_and_no_secret_among_them(running: Any, tmp_path: Any
 
 def book(memory: Memory, operation: str, prompt: int, completion: int) -> None:
     """Book what a call cost."""
-    ledger = Ledger(memory._engine)  # pyright: ignore[reportPrivateUsage]
+    ledger = Ledger(view_of(memory).engine)
     ledger.settle(ledger.reserve("default", operation, Usage(2_000, 500)), Usage(prompt, completion))
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.serve.pages import HIDDEN, ORDER, checked, log_in
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.serve.auth import ApiKeys
 from rememo.serve.dashboard.routes import PAGES, add_routes
 from rememo.serve.service import ServerOptions, Service
@@ -40,9 +41,9 @@ def memory(clock: ManualClock) -> Iterator[Memory]:
             memory.facts.add("ana", "favourite_colour", colour)
         memory.relationships.add("ana", "knows", "bo")
         memory.flow("sign_up", steps=["name"]).start("ana")
-        job = memory._engine.store.lease(["learn"], 60, clock())  # pyright: ignore[reportPrivateUsage]
+        job = view_of(memory).engine.store.lease(["learn"], 60, clock())
         assert job is not None
-        memory._engine.store.settle(job, state="dead", error="no", due_at=None)  # pyright: ignore[reportPrivateUsage]
+        view_of(memory).engine.store.settle(job, state="dead", error="no", due_at=None)
         memory.snapshot("before")
         clock.advance(60)
         yield memory
@@ -92,7 +93,7 @@ def test_a_key_that_may_only_read_sees_no_change_anywhere(web: httpx.Client, key
         assert forms(web, path + asked.get(path, "")) <= {"/logout"}, path
     # What is looked at in the past cannot be changed either, by nobody.
     log_in(web, keys.add(tenant="*", rights=["read", "write", "admin"])[1])
-    past = memory._engine.now().isoformat()  # pyright: ignore[reportPrivateUsage]
+    past = view_of(memory).engine.now().isoformat()
     for path in set(pages) - {"/keys", "/settings"}:
         rest = asked.get(path, "?")
         assert forms(web, f"{path}{rest}&known_at={past[:19]}") <= {"/logout"}, path

@@ -20,6 +20,7 @@ from starlette.routing import Route
 from tests.serve.conftest import listening
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.jobs.worker import Worker
 from rememo.model.scope import Scope
 from rememo.serve.app import create_app
@@ -91,7 +92,7 @@ class House:
         return self._dump(lambda _: True)
 
     def _dump(self, wanted: Callable[[Scope], bool]) -> list[Any]:
-        engine = self.memory._engine  # pyright: ignore[reportPrivateUsage]
+        engine = view_of(self.memory).engine
         found: list[Any] = []
         for tenant in ("default", "other"):
             records = (stored.record for stored in engine.store.dump(Scope(tenant=tenant)))
@@ -138,7 +139,7 @@ def opened(names: tuple[str, ...], rights: tuple[str, ...]) -> Generator[House]:
 
 def learned(memory: Memory) -> None:
     """Do all later work."""
-    Worker(memory._engine).run_until_idle()  # pyright: ignore[reportPrivateUsage]
+    Worker(view_of(memory).engine).run_until_idle()
 
 
 # ---- requests

@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.imports import import_from
 from rememo.jobs.worker import Worker
 from rememo.safety.guard import IncomingRecord
@@ -176,7 +177,7 @@ def sync(driver: Driver, host: str, keys: ApiKeys) -> Client:
 
 def idle(memory: Memory) -> Memory:
     """Return the memory once nothing is left to be learned."""
-    Worker(memory._engine).run_until_idle()  # pyright: ignore[reportPrivateUsage] - as a worker elsewhere
+    Worker(view_of(memory).engine).run_until_idle()  # as a worker elsewhere
     return memory
 
 

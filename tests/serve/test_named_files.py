@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from rememo import Memory
+from rememo.engine.view import view_of
 from rememo.jobs.worker import Worker
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(32)
@@ -77,7 +78,7 @@ def test_an_address_is_kept_and_nobody_goes_there(web: httpx.Client, memory: Mem
         inside.setblocking(False)
         address = f"http://127.0.0.1:{inside.getsockname()[1]}/latest/meta-data"
         assert ask(web, address).is_success
-        Worker(memory._engine).run_until_idle()  # pyright: ignore[reportPrivateUsage]
+        Worker(view_of(memory).engine).run_until_idle()
         with pytest.raises(BlockingIOError):
             inside.accept()
     if ask is not _model:

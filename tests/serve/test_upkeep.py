@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Change
 from rememo.serve.auth import ApiKeys
@@ -55,7 +56,7 @@ def test_what_fails_for_one_tenant_is_logged_and_does_not_stop_the_others(
 ):
     with opened(tmp_path / "a.db", ManualClock()) as memory:
         acme = memory.scope(tenant="acme")
-        engine = memory._engine  # pyright: ignore[reportPrivateUsage] - what a later release may have written
+        engine = view_of(memory).engine  # what a later release may have written
         newer = '{"name": "x", "does": "remove", "scope": {}, "kinds": [], "of_tomorrow": 1}'
         engine.kv.set("acme", '[null,null,null,"retention"]', "x", newer, engine.now())
         with caplog.at_level(logging.ERROR, "rememo.serve"):

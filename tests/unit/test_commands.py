@@ -12,6 +12,7 @@ import pytest
 
 from rememo import Memory, Settings
 from rememo.cli.app import cli
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound
 from rememo.store.postgres.embedded import EmbeddedServer
 
@@ -86,7 +87,7 @@ def test_doctor_finds_a_sound_memory_sound(file: Path):
 
 def test_doctor_says_what_is_wrong_and_how_to_mend_it(file: Path, tmp_path: Path):
     with Memory(file, settings=Settings(worker=False)) as memory:
-        store, engine = memory._engine.store, memory._engine
+        store, engine = view_of(memory).engine.store, view_of(memory).engine
         memory.scope(user="ana").messages.add("user", "I work at the hospital.")
         (job,) = store.lease_many(["learn"], 60, engine.now(), limit=1)
         store.settle(job, state="dead", error="ValueError: no such thing", due_at=None)

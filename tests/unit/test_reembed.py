@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rememo import Memory
 from rememo.engine.engine import Engine
+from rememo.engine.view import view_of
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, ModelChanged
 from rememo.jobs.worker import Worker
 from rememo.keep.health_check import check_health
@@ -228,7 +229,7 @@ def test_a_thread_that_embedded_before_the_change_stores_no_vector_of_the_old_mo
 
 
 def engine_of(memory: Memory) -> Engine:
-    return memory._engine  # pyright: ignore[reportPrivateUsage] - what is behind the surface
+    return view_of(memory).engine  # what is behind the surface
 
 
 def runner_of(memory: Memory) -> Worker:

@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from rememo.adapters.threads import run_in_thread
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.derived_ids import DerivedId, is_derived
@@ -18,12 +19,12 @@ MemorySource = Memory | str | Path
 
 def derived_id(memory: Memory, name: str) -> DerivedId:
     """Return the record id derived from a name: the same in every process, and keyed where the memory is encrypted."""
-    return memory._view.engine.ids.derive(memory.bound.tenant, name)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - nobody else may create records under such ids
+    return view_of(memory).engine.ids.derive(memory.bound.tenant, name)  # nobody else may create records under such ids
 
 
 def derived_name(memory: Memory, id: str) -> str:
     """Return the name that a derived id was made from; any other id unchanged."""
-    return memory._view.engine.ids.name(memory.bound.tenant, id)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as above
+    return view_of(memory).engine.ids.name(memory.bound.tenant, id)
 
 
 def writable_id(record: Record) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, cast
 from rememo.adapters.json_values import storable_text
 from rememo.context.revision_filter import is_about_past
 from rememo.engine.record_status import RecordStatus, record_statuses
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -121,7 +122,8 @@ def drop_superseded(query: str, hits: Sequence[Hit]) -> list[Hit]:
 
 def rank_by_standing(view: Memory, results: Sequence[RetrievedRecord]) -> list[RetrievedRecord]:
     """Return results with their standing filled in, each superseded one behind the one that superseded it."""
-    scoped_view, now = view._view, view._view.engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    scoped_view = view_of(view)
+    now = scoped_view.engine.now()
     scoped_view.wait_for_extraction()
     known = record_statuses(
         scoped_view.engine,

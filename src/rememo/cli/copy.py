@@ -11,6 +11,7 @@ from rememo.cli.memory_location import open_memory, resolve_location, without_pa
 from rememo.cli.output import JsonOption, console, escape_control, print_json
 from rememo.engine.embedders import embedder_by_name
 from rememo.engine.opening import file_of
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.keep.copy import copy as copy_store
 from rememo.settings import Settings
@@ -45,7 +46,7 @@ def copy(
         open_memory(target, make=True, embedder=embedder_by_name(model), settings=quiet) as new,
         Progress(console=console, disable=json) as progress,
     ):
-        engines = old._engine, new._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        engines = view_of(old).engine, view_of(new).engine
         tasks: dict[str, object] = {}
 
         def tell(tenant: str, seen: int) -> None:

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rememo.cli.memory_location import open_memory, without_password
 from rememo.cli.output import FileArgument, JsonOption, console, print_json, print_table
 from rememo.cli.records import Tenant
+from rememo.engine.view import view_of
 from rememo.errors import RememoError
 from rememo.keep.health_check import CheckResult, check_health
 from rememo.keep.python_bugs import Release, find_python_bugs
@@ -52,7 +53,7 @@ def doctor(
     try:
         # A diagnosis changes nothing: no worker starts here.
         with open_memory(file, tenant=tenant, embedder=None, settings=Settings.load(worker=False)) as memory:
-            engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+            engine = view_of(memory).engine
             with console.status(f"looking at {escape(without_password(file))}"):
                 findings += check_health(engine, tenant, deep=deep)
     except RememoError as error:

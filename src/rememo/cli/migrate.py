@@ -7,6 +7,7 @@ import typer
 from rememo.cli.memory_location import existing_location, open_memory, without_password
 from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json
 from rememo.engine.opening import migrate_store
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.settings import Settings
 from rememo.store.migrations import MigrationOptions, MigrationPlan
@@ -67,7 +68,7 @@ def migrate(
 def index(file: FileArgument, json: JsonOption = False) -> None:
     """Build the vector indexes of very large scopes on a PostgreSQL server, without blocking writes."""
     with open_memory(file, embedder=None, settings=Settings.load(worker=False)) as memory:
-        store = memory._engine.store  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        store = view_of(memory).engine.store
         if not isinstance(store, IndexBuilding):
             raise InvalidInput(f"{without_password(file)} needs no index: in a file, vectors are compared whole")
         with console.status("building"):

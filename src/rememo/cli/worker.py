@@ -8,6 +8,7 @@ import typer
 
 from rememo.cli.memory_location import open_memory, without_password
 from rememo.cli.output import FileArgument, console
+from rememo.engine.view import view_of
 from rememo.errors import ReadOnlyStore
 from rememo.jobs.heartbeat import LEASE_SECONDS
 from rememo.jobs.worker import Worker
@@ -24,7 +25,7 @@ def add_to(cli: typer.Typer) -> None:
 def worker(file: FileArgument, once: Once = False, lease: Lease = LEASE_SECONDS) -> None:
     """Run the jobs of all tenants of a store until interrupted; any number of workers can run side by side."""
     with open_memory(file, make=True) as memory:
-        engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        engine = view_of(memory).engine
         if engine.is_read_only():
             raise ReadOnlyStore(f"{without_password(file)} is read-only: run the worker where it can be written")
         working = Worker(engine, lease=lease)

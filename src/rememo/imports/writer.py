@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, Final, cast
 
 from rememo.adapters.json_values import storable_text as writable
+from rememo.engine.view import view_of
 from rememo.errors import AlreadyExists, InvalidInput, MissingExtra, NotFound
 from rememo.imports.item import AbandonedMessages, ImportItem, ReadResult, Skipped, as_list, as_object, digest
 from rememo.memory import BatchView, Memory
@@ -59,7 +60,7 @@ class ImportWriter:
 
     def __init__(self, memory: Memory, source: str, *, learn: bool) -> None:
         self._memory = memory
-        self._engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - its clock, and the keys it knows
+        self.engine = view_of(memory).engine
         self._source = source
         self._learn = learn
         self._added: Counter[str] = Counter()
@@ -130,7 +131,7 @@ class ImportWriter:
                 last = self._memory.history(id)[-1]
             except NotFound:
                 continue
-            if self._engine.first_receipt(self._memory.bound, _take_back_key(last)) is not None:
+            if self.engine.first_receipt(self._memory.bound, _take_back_key(last)) is not None:
                 again.append(messages[id])
         return [item for item in step if item in again]
 
@@ -141,7 +142,7 @@ class ImportWriter:
             if bound is not None and own is not None and bound != own:
                 self._left[_OTHER_LABEL.format(name)] += 1
                 return None
-        if item.expires_at is not None and item.expires_at <= self._engine.now():
+        if item.expires_at is not None and item.expires_at <= self.engine.now():
             self._left[_EXPIRED] += 1
             return None
         return replace(
@@ -152,7 +153,7 @@ class ImportWriter:
     def _store(self, step: list[ImportItem]) -> None:
         key = f"import:{self._source}:{digest([_values(item) for item in step])}"
         # Asked before anything is embedded again.
-        first = self._engine.first_receipt(self._memory.bound, key)
+        first = self.engine.first_receipt(self._memory.bound, key)
         if first is None:
             self._write(step, key)
             return
@@ -196,7 +197,7 @@ class ImportWriter:
         return self._derive(external_name("message", origin))
 
     def _derive(self, name: str) -> DerivedId:
-        return self._engine.ids.derive(self._memory.bound.tenant, name)
+        return self.engine.ids.derive(self._memory.bound.tenant, name)
 
     def _add(self, batch: BatchView, item: ImportItem, waiting: dict[str, tuple[str, str]]) -> None:
         """Add an item to a batch, once; a refused one is counted with its reason."""
@@ -235,7 +236,7 @@ class ImportWriter:
 
     def _remaining_ttl(self, item: ImportItem) -> timedelta | None:
         """Return the remaining time to live of a note; None for ever, also where it ends in another century."""
-        rest = None if item.expires_at is None else item.expires_at - self._engine.now()
+        rest = None if item.expires_at is None else item.expires_at - self.engine.now()
         return None if rest is None or rest > _FOREVER else rest
 
     def _view(self, memory: Memory, item: ImportItem) -> Memory:

@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import Metric
 
 from rememo._version import __version__
 from rememo.engine.engine import Engine
+from rememo.engine.view import view_of
 from rememo.errors import RememoError
 from rememo.memory import Memory
 from rememo.observe import observers
@@ -99,7 +100,7 @@ class _StoreCollector:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the present metrics."""
-        engine: Engine = self._memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        engine: Engine = view_of(self._memory).engine
         yield _gauge("rememo_info", "The version that runs.", [((__version__,), 1.0)], ("version",))
         now = engine.store.health()
         yield _gauge(

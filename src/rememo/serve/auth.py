@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
-from rememo.engine.engine import Engine
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound, Unauthorised
 from rememo.memory import Memory
 from rememo.model.check import check_label, dump_json
@@ -74,7 +74,8 @@ class ApiKeys:
     """The keys of one memory, shared by every process that serves it: a revocation is effective everywhere at once."""
 
     def __init__(self, memory: Memory) -> None:
-        self._engine: Engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        engine = view_of(memory).engine
+        self._kv, self._now = engine.kv, engine.now
         self._noted: dict[str, datetime] = {}
         self._lock = threading.Lock()
 
@@ -103,7 +104,7 @@ class ApiKeys:
             raise InvalidInput(f"rate must be above zero, not {rate!r}")
         if max_body is not None and max_body < 1:
             raise InvalidInput(f"max_body must be 1 or more, not {max_body!r}")
-        now = self._engine.now()
+        now = self._now()
         key = ApiKey(
             id=secrets.token_hex(6),
             name=name if not name else check_label(name, "name"),
@@ -123,7 +124,7 @@ class ApiKeys:
 
     def list(self) -> list[ApiKey]:
         """Return all keys, including revoked and expired ones, oldest first."""
-        kv, now = self._engine.kv, self._engine.now()
+        kv, now = self._kv, self._now()
         used = {entry.key: json.loads(entry.value) for entry in kv.entries(RESERVED, _LAST_USED, now)}
         keys = [_key_from_json(json.loads(entry.value)) for entry in kv.entries(RESERVED, _SPACE, now)]
         shown = [replace(key, last_used_at=to_utc(used[key.id], "last use")) if key.id in used else key for key in keys]
@@ -131,7 +132,7 @@ class ApiKeys:
 
     def any(self) -> bool:
         """Whether a key was ever created: from the first on, every request needs one."""
-        return bool(self._engine.kv.keys(RESERVED, _SPACE, "*", self._engine.now()))
+        return bool(self._kv.keys(RESERVED, _SPACE, "*", self._now()))
 
     def revoke(self, id: str) -> ApiKey:
         """Revoke a key at once, for good."""
@@ -166,9 +167,9 @@ class ApiKeys:
         id, _, secret = rest.partition("_")
         held = None
         if prefix == _PREFIX and _is_id(id):
-            held = self._engine.kv.get(RESERVED, _SPACE, id, self._engine.now())
+            held = self._kv.get(RESERVED, _SPACE, id, self._now())
         stored: dict[str, Any] = {"digests": [_DUMMY]} if held is None else json.loads(held.value)
-        now = self._engine.now()
+        now = self._now()
         # All are compared, and a dummy for unknown keys too: the time it takes reveals nothing.
         fits = [
             hmac.compare_digest(_digest(secret, bytes.fromhex(digest["salt"])), digest["digest"])
@@ -181,8 +182,8 @@ class ApiKeys:
 
     def recheck(self, id: str, proof: str) -> ApiKey:
         """Return the present state of a key that was checked before; raises `Unauthorised` when it or its secret has ended."""
-        now = self._engine.now()
-        held = self._engine.kv.get(RESERVED, _SPACE, id, now)
+        now = self._now()
+        held = self._kv.get(RESERVED, _SPACE, id, now)
         stored: dict[str, Any] = {"digests": []} if held is None else json.loads(held.value)
         if not any(
             hmac.compare_digest(digest["digest"], proof) and _is_live(digest, now) for digest in stored["digests"]
@@ -207,15 +208,15 @@ class ApiKeys:
             if last is not None and abs((now - last).total_seconds()) < _USE_SECONDS:
                 return
             self._noted[id] = now
-        self._engine.kv.set(RESERVED, _LAST_USED, id, dump_json(now.isoformat()), now)
+        self._kv.set(RESERVED, _LAST_USED, id, dump_json(now.isoformat()), now)
 
     def _change(self, id: str, change: "Callable[[ApiKey, Digests, datetime], tuple[ApiKey, Digests]]") -> ApiKey:
         for _ in range(_MOST_TRIES):
-            entry = self._engine.kv.get(RESERVED, _SPACE, check_label(id, "id"), self._engine.now())
+            entry = self._kv.get(RESERVED, _SPACE, check_label(id, "id"), self._now())
             if entry is None:
                 raise NotFound(f"there is no key {id!r}; `rememo keys list` shows them")
             stored = json.loads(entry.value)
-            key, digests = change(_key_from_json(stored), stored["digests"], self._engine.now())
+            key, digests = change(_key_from_json(stored), stored["digests"], self._now())
             if self._set(key, digests, expected=entry.version):
                 return key
         raise InvalidInput(f"conflict: key {id!r} is being changed concurrently; try again")
@@ -225,8 +226,8 @@ class ApiKeys:
         del value["last_used_at"]
         for name in ("created_at", "expires_at", "revoked_at"):
             value[name] = None if value[name] is None else value[name].isoformat()
-        now = self._engine.now()
-        return self._engine.kv.set(RESERVED, _SPACE, key.id, dump_json(value), now, expected=expected) is not None
+        now = self._now()
+        return self._kv.set(RESERVED, _SPACE, key.id, dump_json(value), now, expected=expected) is not None
 
 
 Digests = list[dict[str, Any]]

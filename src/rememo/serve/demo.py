@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
+from rememo.engine.view import view_of
 from rememo.memory import Memory
 from rememo.model.receipt import Receipt
 
@@ -37,7 +38,7 @@ def load_demo(memory: Memory, *, ask: bool) -> Memory:
     """
     free = {name: value for name, value in _LABELS.items() if getattr(memory.bound, name) is None}
     chat = memory.scope(**free)
-    begin = memory._engine.now() - timedelta(days=_DAYS)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    begin = view_of(memory).engine.now() - timedelta(days=_DAYS)
     talk = [*TALK, (_MOVED, "user", MOVE)]
     if ask:
         chat.facts.policy("favourite_colour", "ask")

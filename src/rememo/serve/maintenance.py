@@ -5,6 +5,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, RememoError
 from rememo.memory import Memory
 from rememo.model.times import to_seconds
@@ -56,7 +57,7 @@ class MaintenanceThread:
         """Start the thread; the first run comes after the first interval."""
         if self._seconds is None:
             return self
-        if self._memory._engine.is_read_only():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        if view_of(self._memory).engine.is_read_only():
             _log.warning("the store is read-only: it is not maintained here")
         else:
             self._thread.start()

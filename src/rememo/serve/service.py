@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from starlette.requests import Request
 
 from rememo.engine.audit import ActorContext, acting
+from rememo.engine.view import view_of
 from rememo.errors import Forbidden, InvalidInput, Unauthorised
 from rememo.memory import Memory, walled
 from rememo.model.check import check_label
@@ -156,7 +157,7 @@ class Service:
 
     def degraded(self) -> list[str]:
         """Return the names of unavailable parts, `kv` or `embedder`; names only, since the route needs no key."""
-        engine = self.memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        engine = view_of(self.memory).engine
         engine.model.follow()
         return sorted({part.name for part in engine.health() if not part.ok})
 
@@ -205,7 +206,7 @@ class Service:
         Requests without a valid key are not audited: anybody could fill the trail.
         """
         reach: Scope | None = getattr(request.state, "reach", None)
-        if reach is None or self.memory._engine.audit is None:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        if reach is None or view_of(self.memory).engine.audit is None:
             return
         # By its route, not by its path: audit entries stay, and a path may name a person.
         asked = f"{request.method} {getattr(request.scope.get('route'), 'path', '')}"

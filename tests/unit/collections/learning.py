@@ -7,7 +7,7 @@ from rememo.collections.facts import Facts
 from rememo.collections.jobs import Jobs
 from rememo.collections.relationships import Relationships
 from rememo.engine.job_payloads import LEARN, UNLEARN
-from rememo.engine.view import View
+from rememo.engine.view import view_of
 from rememo.jobs.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob
@@ -24,10 +24,6 @@ def day(year: int, month: int = 1, number: int = 1) -> datetime:
 
 def open_memory(url: str = ":memory:", clock: ManualClock | None = None, embedder: Embedder | None = None) -> Memory:
     return Memory(url, embedder=embedder or STANDARD_EMBEDDER, settings=FAST, clock=clock or ManualClock())
-
-
-def view_of(memory: Memory) -> View:
-    return memory._view  # pyright: ignore[reportPrivateUsage] - the one place where tests look inside
 
 
 def facts_of(memory: Memory) -> Facts:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Settings
 from rememo.collections.documents import Documents
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound, ReadOnly, VersionConflict
 from rememo.text.document_readers import DocumentLimits
 
@@ -31,7 +32,7 @@ HANDBOOK = "# Handbook\n\n" + "\n\n".join(
 
 
 def documents_of(memory: Memory, limits: DocumentLimits | None = None) -> Documents:
-    return Documents(memory._view, limits=limits)  # pyright: ignore[reportPrivateUsage]
+    return Documents(view_of(memory), limits=limits)
 
 
 @pytest.fixture
@@ -103,9 +104,10 @@ def test_two_processes_that_add_the_same_at_once_store_it_once(tmp_path: Path):
     (tmp_path / "handbook.md").write_text(HANDBOOK)
     program = """
 from rememo import Memory
+from rememo.engine.view import view_of
 from rememo.collections.documents import Documents
 with Memory("agent.db") as memory:
-    documents = Documents(memory._view)
+    documents = Documents(view_of(memory))
     input()
     print(documents.add(path="handbook.md").outcome)
 """
@@ -129,7 +131,7 @@ with Memory("agent.db") as memory:
 @pytest.mark.requirement("document.create")
 def test_a_race_that_is_lost_in_the_middle_is_reported_too(documents: Documents, monkeypatch: pytest.MonkeyPatch):
     first = documents.add(text=HANDBOOK)
-    view = documents._view  # pyright: ignore[reportPrivateUsage]
+    view = view_of(documents)
     monkeypatch.setattr(type(view), "find", Mock(side_effect=[None, view.get(first.id)]))
     assert documents.add(text=HANDBOOK).outcome == "ignored"
 
@@ -450,7 +452,7 @@ def test_the_plain_verb_does_not_part_what_belongs_together(memory: Memory, docu
     with pytest.raises(InvalidInput, match=r"documents\.update"), memory.batch() as batch:
         batch.update(batch.documents.add(text=SHORT).id, text="changed")
     foreign = {"text": "a fact of my own", "kind": "fact"}
-    plain = memory._view.put([foreign]).id  # pyright: ignore[reportPrivateUsage] - as stores of earlier releases may hold
+    plain = view_of(memory).put([foreign]).id  # as stores of earlier releases may hold
     memory.update(plain, text="another")
     assert memory.get(plain).text == "another"
 

@@ -14,6 +14,7 @@ import pytest
 
 from rememo import Memory
 from rememo.collections.documents import Documents
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.text import documents as files
 from rememo.text.document_readers import DocumentLimits
@@ -93,7 +94,7 @@ def documents(memory: Memory) -> Documents:
 
 
 def limited(within: Memory, **limits: float) -> Documents:
-    return Documents(within._view, limits=DocumentLimits(**limits))  # pyright: ignore[reportPrivateUsage, reportArgumentType]
+    return Documents(view_of(within), limits=DocumentLimits(**limits))  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.requirement("document.create")

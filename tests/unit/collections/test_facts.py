@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rememo import Memory
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound, ReadOnly
 from rememo.model.fact import Conflict, Source
 from rememo.testing import ManualClock
@@ -346,7 +347,7 @@ def test_only_a_conflict_can_be_resolved(memory: Memory):
 
 def test_foreign_records_of_the_kind_do_no_harm(memory: Memory):
     foreign = {"text": "the sky is blue", "kind": "fact"}
-    memory._view.put([foreign])  # pyright: ignore[reportPrivateUsage] - as stores of earlier releases may hold
+    view_of(memory).put([foreign])  # as stores of earlier releases may hold
     facts_of(memory).add("ana", "likes", "tea")
     assert triples(memory) == [("ana", "likes", "tea")]
 
@@ -396,5 +397,5 @@ def test_counting_and_listing_agree(memory: Memory, clock: ManualClock):
         facts.add("ana", "likes", f"dish {number}")
     assert agree() == 123
     foreign = {"text": "a plain record", "kind": "fact"}
-    memory._view.put([foreign])  # pyright: ignore[reportPrivateUsage] - as stores of earlier releases may hold
+    view_of(memory).put([foreign])  # as stores of earlier releases may hold
     assert agree() == 123

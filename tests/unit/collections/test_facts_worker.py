@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rememo import Memory, Receipt
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, JobFailed, NotFound
 from rememo.jobs.heartbeat import LEASE_SECONDS, Heartbeat
 from rememo.jobs.outcomes import MOST_ATTEMPTS, backoff
@@ -24,7 +25,7 @@ from rememo.testing import ManualClock
 from rememo.testing.base import STANDARD_EMBEDDER
 from rememo.testing.embedders import WordEmbedder
 
-from .learning import FAST, day, facts_of, jobs_of, open_memory, say, triples, unlearn, view_of, worker_of
+from .learning import FAST, day, facts_of, jobs_of, open_memory, say, triples, unlearn, worker_of
 
 
 @pytest.fixture

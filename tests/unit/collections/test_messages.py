@@ -132,9 +132,10 @@ def test_external_ids_are_two_texts_or_numbers(room: Memory, wrong: object):
 SAME = """
 import sys
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.collections.messages import Messages
 with Memory(sys.argv[1], embedder=None, settings=Settings(durability="fast")) as memory:
-    chat = Messages(memory.scope(room="r")._view)
+    chat = Messages(view_of(memory.scope(room="r")))
     print(*[chat.add("user", f"message {n}", external_id=("chat", n)).outcome for n in range(50)])
 """
 

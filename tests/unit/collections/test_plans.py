@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Settings
 from rememo.collections.recurrence import next_due
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound, VersionConflict
 from rememo.testing.clock import START, ManualClock
 
@@ -117,7 +118,7 @@ def test_recurrence_needs_something_to_count_from(memory: Memory):
 def test_two_that_do_the_same_task_at_once_do_it_once(memory: Memory, monkeypatch: pytest.MonkeyPatch):
     collection, other = tasks(memory), tasks(memory)
     id = collection.add("Pay the rent", due=START, recurrence="monthly").id
-    revise = memory._engine.revise  # pyright: ignore[reportPrivateUsage]
+    revise = view_of(memory).engine.revise
     once: list[Callable[[], object]] = [lambda: other.done(id)]
 
     def slow(*arguments: Any) -> Any:
@@ -125,7 +126,7 @@ def test_two_that_do_the_same_task_at_once_do_it_once(memory: Memory, monkeypatc
             once.pop()()  # the other comes in between reading and writing
         return revise(*arguments)
 
-    monkeypatch.setattr(memory._engine, "revise", slow)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(view_of(memory).engine, "revise", slow)
     assert collection.done(id).outcome == "unchanged"
     task = collection.get(id)
     assert (task.times_done, task.due) == (1, datetime(2026, 6, 1, 12, tzinfo=UTC))

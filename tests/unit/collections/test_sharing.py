@@ -8,10 +8,11 @@ import pytest
 
 from rememo import AsyncMemory, Memory, Settings
 from rememo.context.gather import recall_view
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound, ReadOnly
 from rememo.testing.clock import ManualClock
 
-from .learning import view_of, worker_of
+from .learning import worker_of
 
 
 @pytest.fixture

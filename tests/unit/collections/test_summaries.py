@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from rememo import Memory, Settings, SummaryPolicy
 from rememo.collections.message import Message
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound, ReadOnly
 from rememo.jobs.worker import Worker
 from rememo.testing.clock import START, ManualClock
 from rememo.text.fence import fenced, is_recalled
 from rememo.text.tokens import default_counter, message_tokens
 
-from .learning import view_of, worker_of
+from .learning import worker_of
 
 FAST = Settings(worker=False, learn=False)
 

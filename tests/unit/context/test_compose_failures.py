@@ -10,6 +10,7 @@ import pytest
 from rememo import Memory, ProviderRequest, ProviderResponse, Settings
 from rememo.context.provider_pool import MOST_HANGING, MOST_THREADS
 from rememo.context.state import State
+from rememo.engine.view import view_of
 from rememo.errors import Closed
 from rememo.testing.clock import START, ManualClock
 
@@ -101,7 +102,7 @@ def test_one_that_raises_is_named_and_the_others_are_heard(memory: Memory, error
 def test_a_built_in_one_that_fails_is_named(memory: Memory):
     memory.profiles.update("alice", name="Alice")
     # A value that another program put there.
-    kv = memory._engine.kv  # pyright: ignore[reportPrivateUsage] - on the surface nothing of the kind can be done
+    kv = view_of(memory).engine.kv  # on the surface nothing of the kind can be done
     kv.set("default", '[null,null,null,"profiles"]', "alice", "no json", START)
     state = memory.scope(user="alice").compose("x")
     assert failures(state) == {"profile": "failed"}

@@ -9,7 +9,7 @@ from rememo import Memory, Settings
 from rememo.context import gather
 from rememo.context.dates import ago, day, day_and_time
 from rememo.context.item import ContextItem
-from rememo.engine.view import View
+from rememo.engine.view import View, view_of
 from rememo.errors import InvalidInput
 from rememo.model.scope import Scope
 from rememo.testing.clock import START, ManualClock
@@ -33,7 +33,7 @@ def chat(memory: Memory) -> Memory:
 
 
 def seen(memory: Memory) -> View:
-    return memory._view  # pyright: ignore[reportPrivateUsage] - functions over views are what is tested
+    return view_of(memory)  # functions over views are what is tested
 
 
 def texts(items: list[ContextItem]) -> list[str]:

@@ -14,6 +14,7 @@ from itertools import chain, count
 import pytest
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import RememoError
 from rememo.jobs.worker import Worker
 from rememo.store.kv.globs import Glob
@@ -75,7 +76,7 @@ def _message(memory: Memory, text: str) -> Callable[[], object]:
 
 def _learning(memory: Memory, text: str) -> Callable[[], object]:
     jobs = _room(memory).messages.add("user", _said(text)).jobs
-    worker = Worker(memory._engine)  # pyright: ignore[reportPrivateUsage]
+    worker = Worker(view_of(memory).engine)
     return lambda: worker.run_once(ids=jobs)
 
 
@@ -119,7 +120,7 @@ def _extracted(memory: Memory, text: str) -> Callable[[], object]:
 
 
 def _summary(memory: Memory, text: str) -> Callable[[], object]:
-    return lambda: summarise(text, sentences=5, analyzer=memory._engine.analyzer)  # pyright: ignore[reportPrivateUsage]
+    return lambda: summarise(text, sentences=5, analyzer=view_of(memory).engine.analyzer)
 
 
 def _limited(memory: Memory, text: str) -> Callable[[], object]:

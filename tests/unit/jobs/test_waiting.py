@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import JobFailed
 from rememo.jobs.waiting import JobEndings
 from rememo.jobs.worker import Worker
@@ -32,7 +33,7 @@ def memory(tmp_path: Path, endpoint: ScriptedEndpoint) -> Iterator[Memory]:
 
 
 def runner_of(memory: Memory) -> Worker:
-    runner = memory._engine.runner  # pyright: ignore[reportPrivateUsage] - what is behind the surface
+    runner = view_of(memory).engine.runner  # what is behind the surface
     assert isinstance(runner, Worker)
     return runner
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rememo import Memory
+from rememo.engine.view import view_of
 from rememo.store.kv.protocol import KeyValueErasure
 
 PEOPLE = ("Alice", "Bernardo", "Chiara")
@@ -72,7 +73,7 @@ def change_keys_meanwhile(memory: Memory, count: int) -> None:
     """Check that going through all keys meets each of them once, though they get other names in the middle."""
     for number in range(count):
         memory.kv.set(f"key {number}", number)
-    kv, now = memory._engine.plain_kv, memory._engine.now()  # pyright: ignore[reportPrivateUsage] - what export and erase are made of
+    kv, now = view_of(memory).engine.plain_kv, view_of(memory).engine.now()  # what export and erase are made of
     going = kv.dump("default", now)
     given = [next(going)[1].key]
     memory.rotate_keys().wait()

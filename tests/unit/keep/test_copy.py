@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import AlreadyExists, StorageError
 from rememo.keep.copy import copy
 from rememo.testing import ManualClock, WordEmbedder
@@ -31,7 +32,7 @@ def test_everything_of_every_tenant_arrives(tmp_path: Path):
             other.messages.add("user", "I live in Lisbon.")
         with open_file(tmp_path / "a.db", clock, "keys-only") as third:
             third.kv.set("a", 1)
-        done = copy(old._engine, new._engine)
+        done = copy(view_of(old).engine, view_of(new).engine)
         assert done.tenants == 3
         assert done.versions == done.new.versions > 0
         assert memory_contents(new) == memory_contents(old)
@@ -43,7 +44,7 @@ def test_everything_of_every_tenant_arrives(tmp_path: Path):
             assert [job.state for job in other.jobs.list()] == ["waiting"]
             assert third.kv.get("a") == 1
         assert new.verify().ok
-        again = copy(old._engine, new._engine)
+        again = copy(view_of(old).engine, view_of(new).engine)
         assert (again.new.versions, again.new.keys, again.new.jobs) == (0, 0, 0)
         assert again.versions == done.versions
 
@@ -58,9 +59,9 @@ def test_an_interrupted_copy_is_gone_on_with(tmp_path: Path):
                 raise Interrupted
 
         with pytest.raises(Interrupted):
-            copy(old._engine, new._engine, stop)
+            copy(view_of(old).engine, view_of(new).engine, stop)
         assert new.count() == 500
-        done = copy(old._engine, new._engine)
+        done = copy(view_of(old).engine, view_of(new).engine)
         assert (done.versions, done.new.versions) == (1_200, 700)
 
 
@@ -71,7 +72,7 @@ def test_another_content_is_refused_before_anything_is_touched(tmp_path: Path):
         old.add("mine", id="x")
         new.add("theirs", id="x")
         with pytest.raises(AlreadyExists, match="'x'"):
-            copy(old._engine, new._engine)
+            copy(view_of(old).engine, view_of(new).engine)
         assert new.count() == 1
 
 
@@ -81,13 +82,13 @@ def test_what_the_target_has_besides_is_told(tmp_path: Path):
         old.add("mine")
         new.add("theirs")
         with pytest.raises(StorageError, match="1 versions in the source, 2 in the target"):
-            copy(old._engine, new._engine)
+            copy(view_of(old).engine, view_of(new).engine)
 
 
 def test_another_model_gets_vectors_of_its_own(tmp_path: Path):
     clock = ManualClock()
     with open_file(tmp_path / "a.db", clock) as old, Memory(tmp_path / "b.db", settings=QUIET, clock=clock) as new:
         old.add("the ship sails on Friday")
-        copy(old._engine, new._engine)
+        copy(view_of(old).engine, view_of(new).engine)
         assert new.search("when does the ship sail?", mode="vector")[0].record.text == "the ship sails on Friday"
         assert new.verify().ok

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rememo import Keyring, Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import KeyMismatch, RememoError
 from rememo.model.record import Record
 from rememo.testing import ManualClock
@@ -83,7 +84,7 @@ def test_the_same_can_be_read_without_encryption(tmp_path: Path):
 def test_vectors_are_not_stored_as_they_are(tmp_path: Path):
     with Memory(tmp_path / "a.db", encryption=Keyring(KEY), settings=FAST) as memory:
         memory.add("the saxophone is in the attic", id="a")
-        stored = next(memory._engine.store.dump(memory.bound))  # pyright: ignore[reportPrivateUsage] - what a store gives
+        stored = next(view_of(memory).engine.store.dump(memory.bound))  # what a store gives
         assert stored.vector is not None
         held = (tmp_path / "a.db").read_bytes() + (tmp_path / "a.db-wal").read_bytes()
         assert stored.vector.tobytes() not in held
@@ -104,7 +105,11 @@ def test_a_backup_opens_with_the_key(tmp_path: Path):
 
 
 def state(memory: Memory) -> tuple[list[Record], Any, Any]:
-    return [stored.record for stored in memory._engine.store.dump(memory.bound)], memory.kv.keys(), memory.snapshots()  # pyright: ignore[reportPrivateUsage]
+    return (
+        [stored.record for stored in view_of(memory).engine.store.dump(memory.bound)],
+        memory.kv.keys(),
+        memory.snapshots(),
+    )
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Self
 import pytest
 
 from rememo import Keyring, Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, KeyMismatch
 from rememo.store.cipher.codec import FieldCodec
 from rememo.store.cipher.protocol import ID_KEY
@@ -137,7 +138,7 @@ def test_others_read_and_write_while_contents_are_sealed_anew(path: Path):
 def test_an_interrupted_sealing_is_begun_again(path: Path):
     with Memory(path, encryption=Keyring(NEW, OLD), settings=FAST.but(worker=False)) as memory:
         expected = answers(memory)
-        reencryption = memory._engine.reencryption  # pyright: ignore[reportPrivateUsage] - as if the process died in the middle
+        reencryption = view_of(memory).engine.reencryption  # as if the process died in the middle
         assert isinstance(reencryption, SqliteReencryption)
         reencryption.cipher.add_key("default")
         reencryption._database.write(lambda connection: reencryption._step(connection, "default", 0))  # pyright: ignore[reportPrivateUsage]
@@ -211,7 +212,7 @@ class Meanwhile(tuple[object, ...]):  # noqa: SLOT001 - it holds what happens
 
 def test_a_key_that_is_sealed_anew_while_it_is_looked_up_is_found(path: Path, monkeypatch: pytest.MonkeyPatch):
     with Memory(path, encryption=Keyring(NEW, OLD), settings=FAST.but(worker=False)) as memory:
-        reencryption = memory._engine.reencryption  # pyright: ignore[reportPrivateUsage] - the job itself, at a chosen moment
+        reencryption = view_of(memory).engine.reencryption  # the job itself, at a chosen moment
         assert isinstance(reencryption, SqliteReencryption)
         reencryption.cipher.add_key("default")
         plain, times = FieldCodec.name_forms, list[int]()

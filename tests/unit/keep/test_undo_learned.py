@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import VersionConflict
 from rememo.jobs.worker import Worker
 from rememo.model.receipt import Receipt
@@ -27,7 +28,7 @@ State = list[tuple[str, str]]
 
 
 def learn(memory: Memory) -> None:
-    runner = memory._engine.runner  # pyright: ignore[reportPrivateUsage] - what is behind the surface
+    runner = view_of(memory).engine.runner  # what is behind the surface
     assert isinstance(runner, Worker)
     runner.run_until_idle()
 

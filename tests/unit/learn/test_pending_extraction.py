@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rememo import AsyncMemory, Memory, Settings
+from rememo.engine.view import view_of
 from rememo.jobs import worker as working
 from rememo.jobs.tasks import Errors
 from rememo.model.job import Job
@@ -18,7 +19,7 @@ PATIENT = Settings(durability="fast", learn_wait=30.0)
 
 
 def runner_of(memory: Memory) -> working.Worker:
-    found = memory._view.engine.runner  # pyright: ignore[reportPrivateUsage] - it is not on the surface
+    found = view_of(memory).engine.runner  # it is not on the surface
     assert isinstance(found, working.Worker)
     return found
 
@@ -119,7 +120,7 @@ def test_where_nothing_was_written_nothing_is_asked(monkeypatch: pytest.MonkeyPa
         ana.messages.add("user", "I live in Lisbon.")
         assert homes(ana) == homes(ana) == ["Lisbon"]
         asked: list[Any] = []
-        store = memory._view.engine.store  # pyright: ignore[reportPrivateUsage] - what it is asked is not on the surface
+        store = view_of(memory).engine.store  # what it is asked is not on the surface
         pending = store.pending_jobs
 
         def count(*arguments: Any, **more: Any) -> Any:

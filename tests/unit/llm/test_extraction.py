@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.jobs.worker import Worker
 from rememo.learn.model_extraction import MOST_CHARS, MOST_MESSAGES, ExtractionInput, batches, extract_by_model
@@ -38,7 +39,7 @@ def memory(llm: OpenAICompatible) -> Iterator[Memory]:
 
 
 def work(memory: Memory) -> int:
-    return Worker(memory._engine).run_until_idle()  # pyright: ignore[reportPrivateUsage]
+    return Worker(view_of(memory).engine).run_until_idle()
 
 
 def told(memory: Memory, **filter: Any) -> set[tuple[str, str, str]]:
@@ -244,7 +245,7 @@ def test_the_same_learned_twice_is_learned_once(endpoint: ScriptedEndpoint, memo
     endpoint.script(same, same)
     work(memory)
     [before] = chat.facts.list()
-    engine = memory._engine  # pyright: ignore[reportPrivateUsage]
+    engine = view_of(memory).engine
     assert learn_by_model(engine, "default", [before.sources[0].id]) == {}
     assert chat.facts.list() == [before]
 

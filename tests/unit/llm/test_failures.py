@@ -10,6 +10,7 @@ import pytest
 
 from rememo import Memory, Settings, SummaryPolicy
 from rememo.engine.job_payloads import ABSTRACT, EXTRACT
+from rememo.engine.view import view_of
 from rememo.errors import JobFailed
 from rememo.jobs.outcomes import MOST_ATTEMPTS, MOST_ATTEMPTS_OF_AN_OUTAGE
 from rememo.jobs.tasks import TASKS
@@ -64,7 +65,7 @@ def memory(model: OpenAICompatible, clock: ManualClock) -> Iterator[Memory]:
 
 
 def worker_of(memory: Memory) -> Worker:
-    return Worker(memory._engine)  # pyright: ignore[reportPrivateUsage]
+    return Worker(view_of(memory).engine)
 
 
 def homes(memory: Memory) -> list[str]:
@@ -270,7 +271,7 @@ def test_closing_ends_a_call_and_the_job_is_as_it_was(endpoint: ScriptedEndpoint
 
 
 def test_a_worker_that_lost_its_lease_stops_asking(endpoint: ScriptedEndpoint, memory: Memory, clock: ManualClock):
-    engine = memory._engine  # pyright: ignore[reportPrivateUsage]
+    engine = view_of(memory).engine
     with OpenAICompatible(endpoint.url, "scripted", timeout=600) as patient:
         engine.models.llm = patient  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue]
         endpoint.script(HeldReply(GOOD))

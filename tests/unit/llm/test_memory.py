@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.llm.gateway import model_for
 from rememo.llm.openai import OpenAICompatible
@@ -17,14 +18,14 @@ HELLO = [ChatMessage("user", "hello")]
 
 
 def model_of(memory: Memory) -> LLM:
-    found = model_for(memory._engine, "default", "test")  # pyright: ignore[reportPrivateUsage]
+    found = model_for(view_of(memory).engine, "default", "test")
     assert found is not None
     return found
 
 
 def test_without_a_model_there_is_none():
     with Memory(":memory:", embedder=None) as memory:
-        assert model_for(memory._engine, "default", "test") is None  # pyright: ignore[reportPrivateUsage]
+        assert model_for(view_of(memory).engine, "default", "test") is None
 
 
 def test_the_model_that_is_given_is_asked_and_stays_its_owners(endpoint: ScriptedEndpoint, llm: OpenAICompatible):

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from rememo import Memory, Settings
 from rememo.cli.app import cli
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, ModelFailed, OverBudget
 from rememo.llm.gateway import model_for, prompt_tokens, upper_bound
 from rememo.llm.openai import OpenAICompatible
@@ -29,7 +30,7 @@ MOST = upper_bound(prompt_tokens(ASK), 50).total
 
 
 def model_of(memory: Memory, tenant: str = "default", operation: str = "test") -> LLM:
-    found = model_for(memory._engine, tenant, operation)  # pyright: ignore[reportPrivateUsage]
+    found = model_for(view_of(memory).engine, tenant, operation)
     assert found is not None
     return found
 
@@ -145,7 +146,7 @@ def test_streams_are_booked(endpoint: ScriptedEndpoint, llm: OpenAICompatible):
 
 def test_a_process_that_dies_has_paid(tmp_path: Path):
     with Memory(tmp_path / "a.db", embedder=None, settings=ceiling(1_000)) as memory:
-        Ledger(memory._engine).reserve("default", "test", Usage(300, 200))  # pyright: ignore[reportPrivateUsage]
+        Ledger(view_of(memory).engine).reserve("default", "test", Usage(300, 200))
     with Memory(tmp_path / "a.db", embedder=None, settings=ceiling(1_000)) as memory:
         assert memory.spending().left == 500
 
@@ -156,7 +157,7 @@ def test_a_process_that_dies_has_paid(tmp_path: Path):
 )
 def test_the_ceiling_holds_whatever_is_asked(calls: list[tuple[int, int, float]], most: int):
     with Memory(":memory:", embedder=None, settings=ceiling(most)) as memory:
-        ledger, spent, refused = Ledger(memory._engine), 0, 0  # pyright: ignore[reportPrivateUsage]
+        ledger, spent, refused = Ledger(view_of(memory).engine), 0, 0
         for prompt, completion, share in calls:
             try:
                 booking = ledger.reserve("default", "test", Usage(prompt, completion))
@@ -174,11 +175,12 @@ def test_the_ceiling_holds_whatever_is_asked(calls: list[tuple[int, int, float]]
 _SPENDER = """
 import sys
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import OverBudget
 from rememo.llm.protocol import Usage
 from rememo.llm.spending import Ledger
 with Memory(sys.argv[1], embedder=None, settings=Settings(spend_daily_tokens=1000, worker=False)) as memory:
-    ledger, made = Ledger(memory._engine), 0
+    ledger, made = Ledger(view_of(memory).engine), 0
     print("ready", flush=True)
     sys.stdin.readline()
     for _ in range(40):
@@ -207,7 +209,7 @@ def test_processes_and_threads_share_one_ceiling(tmp_path: Path):
         made: list[int] = []
 
         def spend() -> None:
-            ledger = Ledger(memory._engine)  # pyright: ignore[reportPrivateUsage]
+            ledger = Ledger(view_of(memory).engine)
             for _ in range(10):
                 try:
                     ledger.settle(ledger.reserve("default", "test", Usage(20, 15)), Usage(20, 5))
@@ -236,7 +238,7 @@ def test_days_that_cannot_be_meant_are_refused(days: object):
 def test_the_ledger_moves_with_its_tenant_and_is_let_go_after_a_year(tmp_path: Path):
     clock = ManualClock(datetime(2026, 3, 1, 12, tzinfo=UTC))
     with Memory(":memory:", embedder=None, clock=clock) as memory:
-        Ledger(memory._engine).reserve("default", "test", Usage(3, 2))  # pyright: ignore[reportPrivateUsage]
+        Ledger(view_of(memory).engine).reserve("default", "test", Usage(3, 2))
         memory.export(tmp_path / "a.jsonl")
         clock.advance(timedelta(days=399).total_seconds())
         assert memory.spending(days=400).tokens == 5
@@ -251,7 +253,7 @@ def test_the_ledger_moves_with_its_tenant_and_is_let_go_after_a_year(tmp_path: P
 def test_the_command_shows_it(tmp_path: Path):
     file = tmp_path / "a.db"
     with Memory(file, embedder=None) as memory:
-        Ledger(memory._engine).reserve("default", "ask", Usage(3_000, 2))  # pyright: ignore[reportPrivateUsage]
+        Ledger(view_of(memory).engine).reserve("default", "ask", Usage(3_000, 2))
     shown = CliRunner().invoke(cli, ["spend", str(file)])
     assert shown.exit_code == 0
     told = json.loads(CliRunner().invoke(cli, ["spend", str(file), "--json"]).stdout)

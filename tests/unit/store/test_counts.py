@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.model.filters import Filter
 from rememo.model.scope import Scope
 from rememo.store.sqlite.filter_sql import count_by_index, labels_by_index
@@ -54,7 +55,7 @@ def test_a_count_is_what_a_list_holds(told: list[dict[str, Any]], asked: list[di
             elif item["then"]:
                 memory.update(id, text="y")
         clock.advance(100)
-        store, now = memory._engine.store, clock()  # pyright: ignore[reportPrivateUsage] - the store itself is meant
+        store, now = view_of(memory).engine.store, clock()  # the store itself is meant
         for each in asked:
             parts = dict(each)
             scope = Scope(tenant="default", **parts.pop("labels", {}))

@@ -4,13 +4,14 @@ import gc
 import weakref
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.model.filters import Filter
 from rememo.store.timeline import Timeline
 
 
 def test_following_a_conversation_keeps_only_the_last_two_states():
     with Memory(":memory:", embedder=None, settings=Settings()) as memory:
-        engine = memory._view.engine  # pyright: ignore[reportPrivateUsage] - what the store hands out is tested
+        engine = view_of(memory).engine  # what the store hands out is tested
 
         def timeline() -> Timeline:
             return engine.store.timeline(Filter(scope=memory.bound), engine.now())

@@ -13,6 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rememo import Memory, Settings
+from rememo.engine.view import view_of
 from rememo.errors import AlreadyExists, Closed, Corrupt, InvalidInput, NotFound, ReadOnly
 from rememo.testing.clock import ManualClock
 from rememo.working.file_names import check_file_name, fold_file_name
@@ -108,7 +109,7 @@ def test_sessions_that_are_not_there(memory: Memory):
 
 
 def test_a_damaged_session_is_told(memory: Memory):
-    engine = memory._engine  # pyright: ignore[reportPrivateUsage] - to do the damage
+    engine = view_of(memory).engine  # to do the damage
     memory.working.context.set("a", 1)
     memory.sessions.save("x")
     space = '[null,null,null,"sessions"]'

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.model.audit import AuditCheck, AuditHead
 from rememo.serve.dashboard.display_text import summarise
@@ -30,7 +31,7 @@ def audit_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         "named": _NAMED,
         "linked": _LINKED,
         "older": shown[0].number - 1 if len(entries) > _PAGE_SIZE else None,
-        "on": visit.service.memory._engine.audit is not None,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        "on": view_of(visit.service.memory).engine.audit is not None,
         "head": memory.audit.head() if whole else None,
         "checked": _verify_chain(visit) if "check" in query else None,
     }

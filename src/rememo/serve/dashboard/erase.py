@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.serve.dashboard.display_text import visible
@@ -49,7 +50,7 @@ def erase_user(visit: Visit) -> tuple[str, dict[str, Any]]:
     # Invisible characters cannot be typed: their visible notation can.
     if not user or typed not in {user.strip(), visible(user).strip()}:
         raise InvalidInput("the typed name does not match, and nothing was erased; go back and try again")
-    visit.memory._view.need_present()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    view_of(visit.memory).need_present()
     receipt = _whole_tenant(visit).erase(user=user)
     visit.path = "/erase"  # where its links lead
     return "erased.html", {

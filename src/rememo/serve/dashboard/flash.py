@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from rememo.engine.engine import Engine
+from rememo.engine.view import view_of
 from rememo.errors import ReadOnlyStore, Unavailable
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -42,7 +42,8 @@ class FlashSigner:
     """Signs flash messages with a secret that every process of the memory shares."""
 
     def __init__(self, memory: Memory) -> None:
-        self._engine: Engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        engine = view_of(memory).engine
+        self._kv, self._now = engine.kv, engine.now
         self._held: bytes | None = None
 
     def of(self, done: Flash, key: str) -> str:
@@ -72,7 +73,7 @@ class FlashSigner:
 
     def _secret(self) -> bytes:
         if self._held is None:
-            kv, now = self._engine.kv, self._engine.now()
+            kv, now = self._kv, self._now()
             try:
                 # The first process sets the secret for all.
                 kv.set(RESERVED, SPACE, _ENTRY, dump_json(secrets.token_hex(32)), now, expected=0)
@@ -89,7 +90,7 @@ class FlashSigner:
 
 def find_receipt(memory: Memory, at: datetime) -> Receipt:
     """Return the receipt of the write with this system time."""
-    engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    engine = view_of(memory).engine
     versions: dict[str, int] = {}
     outcomes: dict[str, Outcome] = {}
     for id in engine.store.touched(memory.bound, at - _STEP, at, engine.now()):

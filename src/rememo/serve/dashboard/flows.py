@@ -3,6 +3,7 @@
 import hashlib
 from typing import Any, Final
 
+from rememo.engine.view import view_of
 from rememo.errors import NotFound
 from rememo.model.check import dump_json
 from rememo.model.receipt import Receipt
@@ -17,7 +18,7 @@ def flows_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the active flows."""
     offset = visit.number("offset")
     # Flows have no history: the present is shown, whatever the time of the query.
-    flows = list_flow_runs(visit.present._view, limit=_FLOWS + 1, offset=offset)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    flows = list_flow_runs(view_of(visit.present), limit=_FLOWS + 1, offset=offset)
     return "flows.html", {
         "flows": [(flow, summarise(flow.state.data), _flow_token(flow)) for flow in flows[:_FLOWS]],
         "after": offset + _FLOWS if len(flows) > _FLOWS else None,
@@ -29,9 +30,9 @@ def flows_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 def clear_flow(visit: Visit) -> tuple[str, Receipt | None]:
     """Delete a user's state in a flow."""
     memory, mark = visit.memory, visit.form.get("flow", "")
-    for flow in list_flow_runs(memory._view):  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    for flow in list_flow_runs(view_of(memory)):
         if _flow_token(flow) == mark:
-            view = memory.scope(agent=flow.scope.agent, room=flow.scope.room)._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+            view = view_of(memory.scope(agent=flow.scope.agent, room=flow.scope.room))
             end_flow(view, flow.name, flow.state.user)
             return "Flow cleared.", None
     raise NotFound("this flow is no longer active: it was cleared or has expired")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from rememo.engine.view import view_of
 from rememo.learn.facts import is_fact
 from rememo.learn.relationships import BASE, CONNECTING, strengthened
 from rememo.learn.statements import folded
@@ -199,7 +200,8 @@ def _read_edges(memory: Memory, valid_at: datetime | None, end: int = 0, names: 
 def _read_records(
     memory: Memory, kind: str, ends: str, end: int, names: Sequence[str], *, valid_at: datetime | None = None
 ) -> list[Record]:
-    engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    view = view_of(memory)
+    engine = view.engine
     conditions = (Condition("data", ("match", ends.split()[end]), "$in", list(names)),) if names else ()
     if kind == "fact":
         connecting = Condition("data", ("predicate",), "$in", sorted(CONNECTING))

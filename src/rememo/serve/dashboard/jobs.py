@@ -2,6 +2,7 @@
 
 from typing import Any, Final, get_args
 
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.model.job import JobState
 from rememo.model.receipt import Receipt
@@ -17,7 +18,7 @@ def jobs_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the jobs of a state, latest first; without a state in the query, the dead ones if there are any."""
     # Jobs have no history: the present is shown, whatever the time of the query.
     memory = visit.present
-    engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    engine = view_of(memory).engine
     counts = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False).jobs
     state = _check_state(visit.query.get("state") or ("dead" if counts.get("dead") else "waiting"))
     listed = memory.jobs.list(state, limit=_JOBS + 1, before=visit.query.get("up_to"))

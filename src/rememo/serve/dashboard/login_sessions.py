@@ -11,7 +11,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Final
 
-from rememo.engine.engine import Engine
+from rememo.engine.view import view_of
 from rememo.errors import Unauthorised
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -36,7 +36,8 @@ class LoginSessions:
     """The sessions of one memory."""
 
     def __init__(self, memory: Memory, keys: ApiKeys) -> None:
-        self._engine: Engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        engine = view_of(memory).engine
+        self._kv, self._now = engine.kv, engine.now
         self._keys = keys
 
     def begin(self, text: str) -> str:
@@ -44,14 +45,14 @@ class LoginSessions:
         key, proof = self._keys.check_with_proof(text)
         token = secrets.token_urlsafe(32)
         value = dump_json({"key": key.id, "proof": proof, "csrf": secrets.token_urlsafe(32)})
-        self._engine.kv.set(RESERVED, SPACE, _digest(token), value, self._engine.now(), ttl=SECONDS)
+        self._kv.set(RESERVED, SPACE, _digest(token), value, self._now(), ttl=SECONDS)
         return token
 
     def find(self, token: str) -> LoginSession:
         """Return the session of a token; raises `Unauthorised` when it or its key has expired."""
         held = None
         if token and len(token) <= _LONGEST:
-            held = self._engine.kv.get(RESERVED, SPACE, _digest(token), self._engine.now())
+            held = self._kv.get(RESERVED, SPACE, _digest(token), self._now())
         if held is None:
             raise Unauthorised("the session has ended; log in with a key")
         value = json.loads(held.value)
@@ -59,7 +60,7 @@ class LoginSessions:
 
     def end(self, token: str) -> None:
         """Log out."""
-        self._engine.kv.delete(RESERVED, SPACE, _digest(token), self._engine.now())
+        self._kv.delete(RESERVED, SPACE, _digest(token), self._now())
 
 
 def _digest(token: str) -> str:

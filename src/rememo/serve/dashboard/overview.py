@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from rememo.engine.view import view_of
 from rememo.model.record import LISTED
 from rememo.serve.dashboard.chart import ChartColumn, chart_columns, equal_steps
 from rememo.serve.dashboard.jobs import STATES
@@ -23,7 +24,7 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     memory = visit.memory
     whole = not visit.narrowed and visit.may("read", "tenant")
     visit.begin()
-    engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    engine = view_of(memory).engine
     stats = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False) if whole else None
     held = memory.quarantine.count()
     kinds = (
@@ -37,7 +38,7 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     conflicts = memory.facts.conflicts()
     series = _chart_series([kind for kind, _ in shown])
     chart = _growth_chart(visit, series)
-    condition = visit.service.memory._engine.store.health() if whole else None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    condition = view_of(visit.service.memory).engine.store.health() if whole else None
     return "overview.html", {
         "kinds": shown,
         "total": sum(count for _, count in shown),
@@ -61,7 +62,8 @@ def _count_visible(visit: Visit, kinds: Mapping[str, int], held: int) -> Mapping
     if not held:
         return kinds
     memory = visit.memory
-    engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    view = view_of(memory)
+    engine = view.engine
     return {
         kind: count - engine.store.count(view.filter(kind=kind, quarantined=True), engine.now())
         for kind, count in kinds.items()
@@ -77,7 +79,8 @@ def _chart_series(kinds: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
 
 def _growth_chart(visit: Visit, series: Sequence[tuple[str, tuple[str, ...]]]) -> list[ChartColumn]:
     memory = visit.memory
-    engine, filter = memory._engine, memory._view.filter()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    view = view_of(memory)
+    engine, filter = view.engine, view.filter()
     first = engine.store.read(filter, engine.now(), limit=1, oldest=True)
     last = engine.store.read(filter, engine.now(), limit=1)
     if not first:

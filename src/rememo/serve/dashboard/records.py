@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from rememo.engine.record_status import RecordStatus, record_statuses
+from rememo.engine.view import view_of
 from rememo.errors import NotFound
 from rememo.model.filters import Condition
 from rememo.model.record import Record
@@ -59,7 +60,7 @@ def record_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 def _validity_status(visit: Visit, record: Record) -> RecordStatus:
     """Return the validity status of a record."""
-    view = visit.memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    view = view_of(visit.memory)
     view.wait_for_extraction()
     moment = visit.time("known_at") or visit.now
     return record_statuses(view.engine, view.scope.tenant, [record], moment, known_at=view.known_at)[record.id]
@@ -68,7 +69,8 @@ def _validity_status(visit: Visit, record: Record) -> RecordStatus:
 def _learned_records(visit: Visit, record: Record) -> list[Record]:
     memory = visit.memory
     condition = Condition("data", ("sources",), "$contains", record.id)
-    engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    view = view_of(memory)
+    engine = view.engine
     filter = view.filter(kind=("fact", "relationship", "summary"), conditions=(condition,))
     return engine.store.read(filter, engine.now(), limit=_LEARNED)
 

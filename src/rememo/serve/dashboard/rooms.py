@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rememo.collections.message import Message
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.learn.facts import is_fact
 from rememo.learn.relationships import CONNECTING, LearnedRelationship
@@ -96,7 +97,8 @@ def _group_by_day(
 
 def _learned_by_message(memory: Memory, ids: set[str]) -> dict[str, list[Record]]:
     """Return the facts learned in this room and their relationships, by the messages they come from."""
-    engine, view = memory._engine, memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    view = view_of(memory)
+    engine = view.engine
     facts = engine.store.read(view.filter(kind="fact"), engine.now(), limit=_FACTS) if ids else []
     if len(facts) == _FACTS:
         # There are more: then facts are read message by message.

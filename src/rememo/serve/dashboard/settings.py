@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import urlsplit
 
+from rememo.engine.view import view_of
 from rememo.serve.dashboard.visit import Visit
 from rememo.serve.service import ServerOptions
 from rememo.settings import Settings
@@ -28,7 +29,7 @@ class SettingRow(NamedTuple):
 
 def settings_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return all settings."""
-    engine = visit.service.memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    engine = view_of(visit.service.memory).engine
     model = engine.embedder
     condition = engine.store.health()
     return "settings.html", {

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, VersionConflict
 from rememo.keep.versions import find_differences, read_states
 from rememo.model.receipt import Receipt
@@ -40,7 +41,7 @@ def versions_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 def _compare_moments(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
     """Return the differences between two times."""
     memory, known = visit.memory, visit.time("known_at")
-    engine, scope = memory._engine, memory.bound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    engine, scope = view_of(memory).engine, memory.bound
     since = _parse_moment(visit.query["since"], named)
     until = _parse_moment(visit.query["until"], named) if "until" in visit.query else known
     if known is not None:
@@ -64,7 +65,7 @@ def _compare_moments(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]
 def _preview_rollback(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
     """Return what a rollback to a time would change, by the rule of the rollback itself."""
     memory = visit.memory
-    engine, scope = memory._engine, memory.bound  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    engine, scope = view_of(memory).engine, memory.bound
     to = _parse_moment(visit.query["back"], named)
     visit.begin()
     # Later writes have a later time than the last one.
@@ -104,9 +105,9 @@ def snapshot(visit: Visit) -> tuple[str, Receipt | None]:
 def roll_back(visit: Visit) -> tuple[str, Receipt | None]:
     """Roll back the scope to a time, unless something has changed since the preview."""
     memory = visit.memory
-    engine = memory._engine  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    engine = view_of(memory).engine
     to, seen = (_parse_moment(visit.form.get(name, ""), {}) for name in ("to", "seen"))
-    memory._view.need_present()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    view_of(memory).need_present()
     # Records that expired meanwhile do not count as changes.
     meanwhile = engine.store.touched(memory.bound, seen, None, seen)
     if meanwhile:

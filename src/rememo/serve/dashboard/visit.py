@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlencode
 
 from starlette.datastructures import QueryParams
 
+from rememo.engine.view import view_of
 from rememo.errors import Forbidden, InvalidInput
 from rememo.memory import Memory
 from rememo.model.record import Record
@@ -70,7 +71,7 @@ class Visit:
     @property
     def now(self) -> datetime:
         """The memory's present time."""
-        return self.service.memory._engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        return view_of(self.service.memory).engine.now()
 
     @property
     def narrowed(self) -> bool:

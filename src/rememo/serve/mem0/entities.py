@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.memory import Memory
 from rememo.model.record import Record
 from rememo.serve.mem0.filters import APP, MEMORIES
-from rememo.serve.mem0.reading import view_of
 from rememo.serve.mem0.request import Mem0Request
 
 LABEL_OF: Final = {"user": "user", "agent": "agent", "run": "room"}

@@ -10,7 +10,7 @@ from rememo.context.revision_filter import is_about_past
 from rememo.engine.engine import Engine
 from rememo.engine.record_status import record_statuses
 from rememo.engine.search import Query, search, with_sources
-from rememo.engine.view import View
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.check import check_limit, check_offset, check_text, check_unit
@@ -169,11 +169,6 @@ def find_memory(memory: Memory, id: str) -> Record:
 
 def _is_visible(record: Record) -> bool:
     return record.kind in FOUND and _NOT_RETRACTED.holds(record)
-
-
-def view_of(memory: Memory) -> View:
-    """Return the view of a memory."""
-    return memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
 
 
 # ---- inside

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rememo.collections.limits import RoomLimits
 from rememo.context.chat import address_url
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.extract.predicates import normalise_predicate
 from rememo.learn.fact_sentences import sentence
@@ -21,7 +22,7 @@ from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import LABELS
 from rememo.serve.mem0.filters import ANY, APP, ENTITIES, MEMORIES, add_span, parse_day, parse_time
-from rememo.serve.mem0.reading import find_memory, view_of
+from rememo.serve.mem0.reading import find_memory
 from rememo.serve.mem0.request import DeferredResponse, Mem0Request, RequestBody
 from rememo.serve.mem0.serializer import REPLACES, replaced_ids, to_event, to_memory
 

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from rememo.engine.view import view_of
 from rememo.errors import Forbidden, InvalidInput, RememoError, Unauthorised, Unavailable
 from rememo.keep.changes import changes, current_cursor
 from rememo.model.change_event import ChangeEvent, parse_cursor
@@ -104,7 +105,7 @@ class ChangeStreams:
         def read() -> tuple[str, list[ChangeEvent]]:
             self._service.reauthenticate(follower.request, follower.key)
             memory = self._service.view(follower.key, follower.scope)
-            view = memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+            view = view_of(memory)
             begin = current_cursor(view) if after is None else after
             return begin, changes(view, parse_moment(begin), _PAGE)
 
@@ -141,7 +142,7 @@ class ClockWatch:
         self._task.cancel()
 
     async def _look(self) -> None:
-        store = self._service.memory._engine.store  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        store = view_of(self._service.memory).engine.store
         last = -1
         while True:
             try:

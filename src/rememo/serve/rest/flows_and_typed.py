@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from rememo.engine.view import view_of
 from rememo.memory import Memory
 from rememo.model.record import Record
 from rememo.working.flow_state import FlowState
@@ -122,7 +123,7 @@ def active(memory: Memory, name: str, *, paused: bool = False) -> list[FlowState
 
 def _flow(memory: Memory, name: str, ttl: float | str = "24h", sliding: bool = True) -> Flow:
     """Return a flow for operations that need no steps; the steps that another request declared are left as they are."""
-    view = memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    view = view_of(memory)
     return Flow(view, name, steps=("any",), ttl=ttl, sliding=sliding)
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from rememo.engine.audit import current_actor
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
 from rememo.model.receipt import Receipt
@@ -40,7 +41,7 @@ def wait(memory: Memory, *, jobs: Sequence[str], timeout: float = 10.0) -> str:
         raise InvalidInput(f"timeout must be above 0 and at most {LONGEST_WAIT:g} seconds, not {timeout!r}")
     if not jobs:
         return "done"
-    runner = memory._engine.runner  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+    runner = view_of(memory).engine.runner
     if runner is None:
         raise InvalidInput("no worker runs in this process, so jobs cannot be waited for here; run `rememo worker`")
     return runner.follow(Receipt(ids=(), jobs=tuple(jobs)), timeout, tenant=memory.bound.tenant).status

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, VersionConflict
 from rememo.memory import Memory
 from rememo.model.check import check_offset
@@ -145,5 +146,5 @@ def _next_cursor(call: OperationSpec, memory: Memory, arguments: dict[str, Any],
     moment: datetime | None = arguments.get("known_at")
     if moment is None and call.is_time_fixed:
         # After the page was read: a record that came in between may be shown twice, and none is skipped.
-        moment = memory._engine.now()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
+        moment = view_of(memory).engine.now()
     return urlsafe_b64encode(json.dumps([offset, moment and moment.isoformat()]).encode()).decode()

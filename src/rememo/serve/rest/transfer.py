@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rememo.engine.view import View
+from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, RateLimited, RememoError, Unavailable
 from rememo.keep.audit import stream as stream_audit
 from rememo.keep.export import stream
@@ -51,7 +51,7 @@ def export_endpoint(service: Service) -> Endpoint:
         plain = _BOOLEANS.get(asked.get("plain", "false"))
         if plain is None:
             raise InvalidInput("plain must be true or false")
-        view = _view(memory)
+        view = view_of(memory)
         return stream(
             view.engine, view.scope, known_at=view.known_at, plain=plain, quarantined="admin" in key.rights
         )  # fmt: skip
@@ -63,7 +63,7 @@ def audit_export_endpoint(service: Service) -> Endpoint:
     """Return the endpoint of `GET /audit:export`."""
 
     def export(memory: Memory, _: ApiKey, __: dict[str, str]) -> Iterator[str]:
-        return stream_audit(_view(memory))
+        return stream_audit(view_of(memory))
 
     return _make_export_endpoint(service, export, "audit.jsonl", "admin", "tenant")
 
@@ -172,10 +172,6 @@ class _ExportResponse(Response):
                 if self._service.stopping.is_set():
                     raise
                 await asyncio.sleep(self._service.options.poll)
-
-
-def _view(memory: Memory) -> View:
-    return memory._view  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - the same package
 
 
 def import_endpoint(service: Service) -> Endpoint:

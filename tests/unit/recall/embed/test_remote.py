@@ -11,6 +11,7 @@ import pytest
 from rememo import Memory, Settings
 from rememo.engine.engine import Engine
 from rememo.engine.remote_embedding import fetch_vectors
+from rememo.engine.view import view_of
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, JobFailed
 from rememo.jobs.worker import Worker
 from rememo.keep.health_check import check_health
@@ -58,7 +59,7 @@ def worker_of(memory: Memory) -> Worker:
 
 
 def engine_of(memory: Memory) -> Engine:
-    return memory._engine  # pyright: ignore[reportPrivateUsage] - what only a worker sees
+    return view_of(memory).engine  # what only a worker sees
 
 
 @pytest.fixture
