@@ -64,6 +64,8 @@ WITHOUT_IO = {
     "compliance",
     "rule",
 }
+# What is waited for in its turn, and what makes it awaitable.
+AWAITED = {"Receipt": "to_async_receipt", "DocumentReceipt": "to_async_document_receipt"}
 # What waits for foreign code, which may itself wait for calls on these threads: it has a thread elsewhere.
 ON_OTHER_THREADS = {"compose"}
 
@@ -132,6 +134,8 @@ from rememo.errors import Closed
 from rememo.context.provider_pool import caller_loop
 from rememo.collections.records import Duration, Records
 from rememo.memory import BatchView, Memory
+from rememo.collections.document import AsyncDocumentReceipt, to_async_document_receipt
+from rememo.model.receipt import AsyncReceipt, to_async_receipt
 """
 
 
@@ -164,7 +168,7 @@ def signature_words(source: ast.ClassDef) -> set[str]:
     signatures = [
         f"{ast.unparse(method.args)} {ast.unparse(method.returns or ast.Constant(None))}" for method in public
     ]
-    return set(re.findall(r"\w+", " ".join(signatures))) | {source.name}
+    return set(re.findall(r"\w+", f"{class_decorators(source)} {' '.join(signatures)}")) | {source.name}
 
 
 def needed_imports(tree: ast.Module, words: set[str]) -> list[str]:
@@ -196,7 +200,9 @@ def mirror_class(source: ast.ClassDef) -> str:
     own = source.name + generic.removeprefix("Generic")
     base = f"{base}, {generic}" if generic else base
     doc = ast.get_docstring(source) or ""
-    parts = [f'class Async{source.name}({base}):\n    """{doc.replace(chr(10), chr(10) + "    ")}\n    """\n']
+    parts = [
+        f'{class_decorators(source)}class Async{source.name}({base}):\n    """{doc.replace(chr(10), chr(10) + "    ")}\n    """\n'
+    ]
     parts.append(OWN_PROPERTY.format(name=own))
     if source.name in CLOSEABLE:
         parts.append(
@@ -213,6 +219,11 @@ def mirror_class(source: ast.ClassDef) -> str:
     if source.name in CLOSEABLE:
         parts.append(CONTEXT_MANAGER)
     return "\n".join(parts)
+
+
+def class_decorators(source: ast.ClassDef) -> str:
+    """Return the decorators of a class, which its twins have too."""
+    return "".join(f"@{ast.unparse(decorator)}\n" for decorator in source.decorator_list)
 
 
 def methods(source: ast.ClassDef) -> list[ast.FunctionDef]:
@@ -242,10 +253,15 @@ CONTEXT_MANAGER = '''
 
 def mirror_attribute(target: ast.AnnAssign, following: ast.stmt | None) -> str:
     """Return a property for a public attribute, with the text below it as its docstring."""
-    name, doc = ast.unparse(target.target), ""
+    name, doc, kind = ast.unparse(target.target), "", ast.unparse(target.annotation)
     if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
         doc = f'        """{following.value.value}"""\n'
-    head = f"    @property\n    def {name}(self) -> {ast.unparse(target.annotation)}:\n{doc}"
+    if kind == "Receipt | None":
+        head = f"    @property\n    def {name}(self) -> AsyncReceipt | None:\n{doc}"
+        return (
+            f"{head}        held = self._own.{name}\n        return None if held is None else to_async_receipt(held)\n"
+        )
+    head = f"    @property\n    def {name}(self) -> {kind}:\n{doc}"
     return f"{head}        return self._own.{name}\n"
 
 
@@ -283,6 +299,8 @@ def mirror_method(method: ast.FunctionDef) -> str:
     waited = f"await self.{how}(self._own.{name}{', ' if call_arguments(method) else ''}{call_arguments(method)})"
     if wrapped and "[" in mirrored_type:
         made = f"        return {unquote(mirrored_type)}({call if name in WITHOUT_IO else waited}, self._threads)\n"
+    elif returned in AWAITED:
+        made = f"        return {AWAITED[returned]}({waited})\n"
     elif wrapped:
         made = f"        view = {unquote(mirrored_type)}.__new__({unquote(mirrored_type)})\n"
         made += f"        Mirror.__init__(view, {call if name in WITHOUT_IO else waited}, self._threads)\n        return view\n"
@@ -296,6 +314,8 @@ def mirror_method(method: ast.FunctionDef) -> str:
 
 def mirror_type(returned: str) -> str:
     """Return a returned type with mirrored classes in it replaced."""
+    if returned in AWAITED:
+        return f"Async{returned}"
     for name in sorted(CLASSES, key=len, reverse=True):
         for quote in ("'", '"'):
             returned = returned.replace(f"{quote}{name}{quote}", f"{quote}Async{name}{quote}")

@@ -9,6 +9,7 @@ import re
 from generate_async import (
     CLASSES,
     PACKAGE,
+    class_decorators,
     docstring,
     format_source,
     methods,
@@ -31,7 +32,7 @@ from rememo.client.transport import Transport
 '''
 CLASS = '''
 
-class Remote{name}:
+{decorators}class Remote{name}:
     """{doc}
     """
 
@@ -68,7 +69,13 @@ def render() -> str:
             if method.name in verbs and method.name not in HAND_WRITTEN_METHODS and method.name[0] != "_"
         ]
         face = next((key for key, value in memory.items() if value == name), "")
-        parts = [CLASS.format(name=name, doc=(ast.get_docstring(sources[name]) or "").split("\n")[0])]
+        parts = [
+            CLASS.format(
+                name=name,
+                decorators=class_decorators(sources[name]),
+                doc=(ast.get_docstring(sources[name]) or "").split("\n")[0],
+            )
+        ]
         parts += [
             render_method(served_method, f"{face}.{served_method.name}" if face else served_method.name)
             for served_method in served_methods

@@ -15,7 +15,13 @@ from typing import Any, Generic, Literal, ParamSpec, Self, TypeVar, cast
 from rememo.ask.answer import Answer
 from rememo.collections.actions import Action, Actions
 from rememo.collections.base import ExternalId
-from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
+from rememo.collections.document import (
+    AsyncDocumentReceipt,
+    Chunk,
+    Document,
+    Passage,
+    to_async_document_receipt,
+)
 from rememo.collections.documents import Documents
 from rememo.collections.facts import Facts
 from rememo.collections.goals import Goal, Goals
@@ -59,11 +65,12 @@ from rememo.model.erasure import ErasureReceipt
 from rememo.model.fact import Conflict, Fact, Source
 from rememo.model.hit import Hit
 from rememo.model.job import Job, JobState
-from rememo.model.receipt import OnConflict, Receipt
+from rememo.model.receipt import AsyncReceipt, OnConflict, Receipt, to_async_receipt
 from rememo.model.record import Record
 from rememo.model.relationship import Graph, Relationship
 from rememo.model.retention import Archived, Maintenance, RetentionPolicy, Undone
-from rememo.model.scope import DEFAULT_TENANT, Scope
+from rememo.model.scope import DEFAULT_TENANT, LabelValue, Scope
+from rememo.model.spelling import usual_spellings
 from rememo.model.times import Clock, now
 from rememo.model.unset import UNSET, Unset
 from rememo.recall.embed.protocol import Embedder
@@ -133,6 +140,7 @@ class Mirror:
         return await self._call(manager.__exit__, type(error), error, error.__traceback__)
 
 
+@usual_spellings
 class AsyncRecords(Mirror):
     """What is remembered within a view, whatever its kind."""
 
@@ -165,7 +173,7 @@ class AsyncRecords(Mirror):
         embedding: Iterable[float] | None = None,
         learn: bool = True,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Remember a text; it is durable and findable when this returns.
 
         Facts are learned from notes and messages, where "the user" and "I" are the view's user; `learn=False` keeps them
@@ -176,33 +184,35 @@ class AsyncRecords(Mirror):
         `on_conflict` says what happens when `id` is taken: `error`, `ignore` (the record stays) or `replace` (a new
         version). `key` makes a retry harmless: a second write under it returns the first one's receipt.
         """
-        return await self._call(
-            self._own.add,
-            text,
-            kind=kind,
-            data=data,
-            metadata=metadata,
-            occurred_at=occurred_at,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            id=id,
-            on_conflict=on_conflict,
-            pinned=pinned,
-            importance=importance,
-            ttl=ttl,
-            source=source,
-            trust=trust,
-            embedding=embedding,
-            learn=learn,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.add,
+                text,
+                kind=kind,
+                data=data,
+                metadata=metadata,
+                occurred_at=occurred_at,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                id=id,
+                on_conflict=on_conflict,
+                pinned=pinned,
+                importance=importance,
+                ttl=ttl,
+                source=source,
+                trust=trust,
+                embedding=embedding,
+                learn=learn,
+                key=key,
+            )
         )
 
-    async def add_many(self, items: Iterable[str | Mapping[str, Any]], *, key: str | None = None) -> Receipt:
+    async def add_many(self, items: Iterable[str | Mapping[str, Any]], *, key: str | None = None) -> AsyncReceipt:
         """Remember many texts in one transaction, in the order given: all of them or none.
 
         An item is a text, or a mapping of `add`'s arguments. Facts and documents are added one by one.
         """
-        return await self._call(self._own.add_many, items, key=key)
+        return to_async_receipt(await self._call(self._own.add_many, items, key=key))
 
     async def update(
         self,
@@ -223,36 +233,38 @@ class AsyncRecords(Mirror):
         embedding: Iterable[float] | Unset = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Change some fields of a record: its version ends and the next begins. What is not given stays.
 
         `data` and `metadata` replace what was there; `ttl=None` lets it live on. What is made of something (documents and
         their chunks, facts, relationships, summaries) keeps its text and data: their own verbs change those. With `expected_version` a record that
         has moved on raises `VersionConflict`; without it the change is made to whatever is current.
         """
-        return await self._call(
-            self._own.update,
-            id,
-            text=text,
-            kind=kind,
-            data=data,
-            metadata=metadata,
-            occurred_at=occurred_at,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            pinned=pinned,
-            importance=importance,
-            ttl=ttl,
-            source=source,
-            trust=trust,
-            embedding=embedding,
-            expected_version=expected_version,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.update,
+                id,
+                text=text,
+                kind=kind,
+                data=data,
+                metadata=metadata,
+                occurred_at=occurred_at,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                pinned=pinned,
+                importance=importance,
+                ttl=ttl,
+                source=source,
+                trust=trust,
+                embedding=embedding,
+                expected_version=expected_version,
+                key=key,
+            )
         )
 
-    async def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
+    async def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> AsyncReceipt:
         """End a record; its versions stay for views of the past until retention or erasure removes them."""
-        return await self._call(self._own.delete, id, expected_version=expected_version, key=key)
+        return to_async_receipt(await self._call(self._own.delete, id, expected_version=expected_version, key=key))
 
     async def delete_where(
         self,
@@ -560,6 +572,7 @@ class AsyncCached(Mirror):
         return await self._call(self._own.invalidate, pattern)
 
 
+@usual_spellings
 class AsyncMessages(Mirror):
     """The messages within a view, ordered by when they were said, ties by arrival."""
 
@@ -589,7 +602,7 @@ class AsyncMessages(Mirror):
         trust: float | None = None,
         learn: bool = True,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Remember a turn; it is durable and findable when this returns, and learned from later.
 
         `at` is the platform's time. `external_id` is the platform's chat and message, unique together within the tenant:
@@ -598,27 +611,29 @@ class AsyncMessages(Mirror):
         `data` is kept in `record.data` beside the turn's own fields, whose names it may not have: a framework's own
         message, for example. Outside a batch, a limit of the room is applied before this returns.
         """
-        return await self._call(
-            self._own.add,
-            role,
-            content,
-            id=id,
-            external_id=external_id,
-            reply_to=reply_to,
-            name=name,
-            username=username,
-            tool_calls=tool_calls,
-            tool_call_id=tool_call_id,
-            images=images,
-            data=data,
-            metadata=metadata,
-            at=at,
-            pinned=pinned,
-            importance=importance,
-            source=source,
-            trust=trust,
-            learn=learn,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.add,
+                role,
+                content,
+                id=id,
+                external_id=external_id,
+                reply_to=reply_to,
+                name=name,
+                username=username,
+                tool_calls=tool_calls,
+                tool_call_id=tool_call_id,
+                images=images,
+                data=data,
+                metadata=metadata,
+                at=at,
+                pinned=pinned,
+                importance=importance,
+                source=source,
+                trust=trust,
+                learn=learn,
+                key=key,
+            )
         )
 
     async def add_pair(
@@ -633,28 +648,30 @@ class AsyncMessages(Mirror):
         trust: float | None = None,
         learn: bool = True,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Remember what a user said and the answer to it, both or neither; the answer is a reply to the other."""
-        return await self._call(
-            self._own.add_pair,
-            user,
-            assistant,
-            name=name,
-            metadata=metadata,
-            at=at,
-            source=source,
-            trust=trust,
-            learn=learn,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.add_pair,
+                user,
+                assistant,
+                name=name,
+                metadata=metadata,
+                at=at,
+                source=source,
+                trust=trust,
+                learn=learn,
+                key=key,
+            )
         )
 
-    async def clear(self) -> Receipt:
+    async def clear(self) -> AsyncReceipt:
         """End every message in this scope, in one transaction; all else stays.
 
         What was learned from them goes too, in jobs that `wait()` on the receipt waits for; `undo()` of it brings
         everything back.
         """
-        return await self._call(self._own.clear)
+        return to_async_receipt(await self._call(self._own.clear))
 
     async def get(self, id: str | tuple[ExternalId, ExternalId], *, known_at: datetime | None = None) -> Message:
         """Return a message by its id or its external id; one that is not in this scope raises `NotFound`."""
@@ -784,23 +801,25 @@ class AsyncFacts(Mirror):
         valid_to: datetime | None = None,
         wording: str | None = None,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Hold something to be so; an equal fact gathers the sources and the confidence, 1 - (1-a)(1-b).
 
         "I" and "user" are the view's user, and wordings such as "moved to" become the predicate they mean. Without
         `valid_from` it counts as said now. A contradiction is settled by the predicate's policy before this returns.
         """
-        return await self._call(
-            self._own.add,
-            subject,
-            predicate,
-            object,
-            confidence=confidence,
-            sources=sources,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            wording=wording,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.add,
+                subject,
+                predicate,
+                object,
+                confidence=confidence,
+                sources=sources,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                wording=wording,
+                key=key,
+            )
         )
 
     async def update(
@@ -812,24 +831,26 @@ class AsyncFacts(Mirror):
         valid_from: datetime | Unset | None = UNSET,
         valid_to: datetime | Unset | None = UNSET,
         wording: str | Unset = UNSET,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Change a fact by hand; what is set so stays, whatever is learned later.
 
         Another `object` is a correction: the fact becomes `retracted` and the returned one takes its place.
         """
-        return await self._call(
-            self._own.update,
-            id,
-            object=object,
-            confidence=confidence,
-            valid_from=valid_from,
-            valid_to=valid_to,
-            wording=wording,
+        return to_async_receipt(
+            await self._call(
+                self._own.update,
+                id,
+                object=object,
+                confidence=confidence,
+                valid_from=valid_from,
+                valid_to=valid_to,
+                wording=wording,
+            )
         )
 
-    async def resolve(self, conflict: Conflict, *, keep: Fact | str) -> Receipt:
+    async def resolve(self, conflict: Conflict, *, keep: Fact | str) -> AsyncReceipt:
         """Settle a conflict: the fact to keep (itself, its id or its object) holds, the others are `retracted`."""
-        return await self._call(self._own.resolve, conflict, keep=keep)
+        return to_async_receipt(await self._call(self._own.resolve, conflict, keep=keep))
 
     async def policy(self, predicate: str, mode: Policy | None = None) -> Policy:
         """Return how contradictions of a predicate are treated in this tenant, or set it and settle what is there.
@@ -959,14 +980,16 @@ class AsyncRelationships(Mirror):
         strength: float | None = None,
         sentiment: float | None = None,
         metadata: Mapping[str, Any] | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Connect an entity with a target; one that is there already takes the strength, sentiment and metadata given.
 
         `strength` is where it is now, 0.5 for a new one unless given: after n more interactions it is
         1 - (1 - strength) · 0.9^n.
         """
-        return await self._call(
-            self._own.add, entity, target, type, strength=strength, sentiment=sentiment, metadata=metadata
+        return to_async_receipt(
+            await self._call(
+                self._own.add, entity, target, type, strength=strength, sentiment=sentiment, metadata=metadata
+            )
         )
 
     async def update(
@@ -976,23 +999,25 @@ class AsyncRelationships(Mirror):
         strength: float | Unset = UNSET,
         sentiment: float | Unset | None = UNSET,
         metadata: Mapping[str, Any] | Unset | None = UNSET,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Change what was told of a relationship; `metadata` replaces what was there.
 
         `strength` is what it has from now on, whatever came before; later interactions strengthen it from there.
         """
-        return await self._call(self._own.update, id, strength=strength, sentiment=sentiment, metadata=metadata)
+        return to_async_receipt(
+            await self._call(self._own.update, id, strength=strength, sentiment=sentiment, metadata=metadata)
+        )
 
-    async def touch(self, entity: str, target: str, type: str, *, at: datetime | None = None) -> Receipt:
+    async def touch(self, entity: str, target: str, type: str, *, at: datetime | None = None) -> AsyncReceipt:
         """Note one interaction, now or `at`: it is counted and strengthens the relationship, which is made if need be.
 
         Each interaction closes a tenth of what is missing to a strength of 1.
         """
-        return await self._call(self._own.touch, entity, target, type, at=at)
+        return to_async_receipt(await self._call(self._own.touch, entity, target, type, at=at))
 
-    async def remove(self, id: str) -> Receipt:
+    async def remove(self, id: str) -> AsyncReceipt:
         """Remove one relationship."""
-        return await self._call(self._own.remove, id)
+        return to_async_receipt(await self._call(self._own.remove, id))
 
     async def remove_entity(self, name: str) -> int:
         """Remove every relationship from or to an entity, so that none points at nothing; returns how many."""
@@ -1044,7 +1069,7 @@ class AsyncDocuments(Mirror):
         media_type: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         key: str | None = None,
-    ) -> DocumentReceipt:
+    ) -> AsyncDocumentReceipt:
         """Remember a document: one of `text`, `path` or `data` (a file's bytes). All of it is stored, or nothing.
 
         Text, Markdown, HTML, PDF and DOCX are read; what a file is, its content decides before its name, and
@@ -1053,17 +1078,19 @@ class AsyncDocuments(Mirror):
         looked for. A file that is empty, damaged, encrypted, too large or not what it says raises `InvalidInput`. Without
         a `source` it is the file's name.
         """
-        return await self._call(
-            self._own.add,
-            title=title,
-            text=text,
-            path=path,
-            data=data,
-            source=source,
-            tags=tags,
-            media_type=media_type,
-            metadata=metadata,
-            key=key,
+        return to_async_document_receipt(
+            await self._call(
+                self._own.add,
+                title=title,
+                text=text,
+                path=path,
+                data=data,
+                source=source,
+                tags=tags,
+                media_type=media_type,
+                metadata=metadata,
+                key=key,
+            )
         )
 
     async def update(
@@ -1080,31 +1107,33 @@ class AsyncDocuments(Mirror):
         metadata: Mapping[str, Any] | None = None,
         expected_version: int | None = None,
         key: str | None = None,
-    ) -> DocumentReceipt:
+    ) -> AsyncDocumentReceipt:
         """Change a document: one of `text`, `path` or `data` is read in the place of what was there, under the same id.
 
         It is split anew, and the document and all its chunks change in one transaction; `known_at` shows what was there,
         and `undo()` of the receipt brings it back. What is not given stays, but for a title: content that has one
         of its own gives the title. With `expected_version` a document that has moved on raises `VersionConflict`.
         """
-        return await self._call(
-            self._own.update,
-            id,
-            title=title,
-            text=text,
-            path=path,
-            data=data,
-            source=source,
-            tags=tags,
-            media_type=media_type,
-            metadata=metadata,
-            expected_version=expected_version,
-            key=key,
+        return to_async_document_receipt(
+            await self._call(
+                self._own.update,
+                id,
+                title=title,
+                text=text,
+                path=path,
+                data=data,
+                source=source,
+                tags=tags,
+                media_type=media_type,
+                metadata=metadata,
+                expected_version=expected_version,
+                key=key,
+            )
         )
 
-    async def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
+    async def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> AsyncReceipt:
         """End a document with all its chunks, in one transaction; `undo()` of the receipt brings all of it back."""
-        return await self._call(self._own.delete, id, expected_version=expected_version, key=key)
+        return to_async_receipt(await self._call(self._own.delete, id, expected_version=expected_version, key=key))
 
     async def get(self, id: str, *, known_at: datetime | None = None) -> Document:
         """Return a document; one that is not in this scope raises `NotFound`."""
@@ -1195,19 +1224,21 @@ class AsyncGoals(Mirror):
         pinned: bool = False,
         importance: float | None = None,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Remember an open goal. `priority` is from 0 to 10, the most urgent; a `parent` that is not there raises `NotFound`."""
-        return await self._call(
-            self._own.add,
-            text,
-            priority=priority,
-            due=due,
-            parent=parent,
-            metadata=metadata,
-            id=id,
-            pinned=pinned,
-            importance=importance,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.add,
+                text,
+                priority=priority,
+                due=due,
+                parent=parent,
+                metadata=metadata,
+                id=id,
+                pinned=pinned,
+                importance=importance,
+                key=key,
+            )
         )
 
     async def get(self, id: str, *, known_at: datetime | None = None) -> Goal:
@@ -1225,27 +1256,29 @@ class AsyncGoals(Mirror):
         parent: str | Unset | None = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Change some of a goal; what is not given stays. A goal cannot become a part of itself or of its own parts."""
-        return await self._call(
-            self._own.update,
-            id,
-            text=text,
-            status=status,
-            priority=priority,
-            due=due,
-            parent=parent,
-            expected_version=expected_version,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.update,
+                id,
+                text=text,
+                status=status,
+                priority=priority,
+                due=due,
+                parent=parent,
+                expected_version=expected_version,
+                key=key,
+            )
         )
 
-    async def done(self, id: str, *, key: str | None = None) -> Receipt:
+    async def done(self, id: str, *, key: str | None = None) -> AsyncReceipt:
         """Say that a goal is reached."""
-        return await self._call(self._own.done, id, key=key)
+        return to_async_receipt(await self._call(self._own.done, id, key=key))
 
-    async def drop(self, id: str, *, key: str | None = None) -> Receipt:
+    async def drop(self, id: str, *, key: str | None = None) -> AsyncReceipt:
         """Give a goal up."""
-        return await self._call(self._own.drop, id, key=key)
+        return to_async_receipt(await self._call(self._own.drop, id, key=key))
 
     async def open(self, *, limit: int = 100) -> "list[Goal]":
         """Return the open goals, most urgent first: by priority, then by when they are due, then oldest first."""
@@ -1296,7 +1329,7 @@ class AsyncTasks(Mirror):
         source: str | None = None,
         trust: float | None = None,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Remember an open task.
 
         `recurrence` is "daily", "weekly", "monthly", "yearly" or a span of time, and needs a due time to count from. The
@@ -1304,21 +1337,23 @@ class AsyncTasks(Mirror):
         due now, once, however many times have passed, and `done` moves it past now. A `parent`, the task that this one
         is a part of, must be there, or `NotFound` is raised.
         """
-        return await self._call(
-            self._own.add,
-            text,
-            due=due,
-            recurrence=recurrence,
-            priority=priority,
-            goal=goal,
-            parent=parent,
-            metadata=metadata,
-            id=id,
-            pinned=pinned,
-            importance=importance,
-            source=source,
-            trust=trust,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.add,
+                text,
+                due=due,
+                recurrence=recurrence,
+                priority=priority,
+                goal=goal,
+                parent=parent,
+                metadata=metadata,
+                id=id,
+                pinned=pinned,
+                importance=importance,
+                source=source,
+                trust=trust,
+                key=key,
+            )
         )
 
     async def get(self, id: str, *, known_at: datetime | None = None) -> Task:
@@ -1337,35 +1372,37 @@ class AsyncTasks(Mirror):
         parent: str | Unset | None = UNSET,
         expected_version: int | None = None,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Change some of a task; what is not given stays. A new due time is what its recurrence counts from then on.
 
         A task cannot become a part of itself or of its own parts.
         """
-        return await self._call(
-            self._own.update,
-            id,
-            text=text,
-            status=status,
-            due=due,
-            recurrence=recurrence,
-            priority=priority,
-            parent=parent,
-            expected_version=expected_version,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.update,
+                id,
+                text=text,
+                status=status,
+                due=due,
+                recurrence=recurrence,
+                priority=priority,
+                parent=parent,
+                expected_version=expected_version,
+                key=key,
+            )
         )
 
-    async def done(self, id: str, *, key: str | None = None) -> Receipt:
+    async def done(self, id: str, *, key: str | None = None) -> AsyncReceipt:
         """Say that a task is done; one that is done already is left as it is (`unchanged`).
 
         A recurring one stays open and is due the next time that lies past both its due time and now. When two do the
         same one at once it moves on once.
         """
-        return await self._call(self._own.done, id, key=key)
+        return to_async_receipt(await self._call(self._own.done, id, key=key))
 
-    async def drop(self, id: str, *, key: str | None = None) -> Receipt:
+    async def drop(self, id: str, *, key: str | None = None) -> AsyncReceipt:
         """Give a task up; a recurring one does not come round again."""
-        return await self._call(self._own.drop, id, key=key)
+        return to_async_receipt(await self._call(self._own.drop, id, key=key))
 
     async def due(self, now: datetime | None = None, *, limit: int = 100) -> "list[Task]":
         """Return the open tasks that are due at a moment (the present one unless given), longest due first."""
@@ -1423,27 +1460,29 @@ class AsyncActions(Mirror):
         source: str | None = None,
         trust: float | None = None,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Remember what a tool was given and what came of it.
 
         `result` is any JSON value; `duration` is in seconds. Without `success` it went well unless there is an `error`.
         """
-        return await self._call(
-            self._own.add,
-            tool,
-            parameters=parameters,
-            result=result,
-            success=success,
-            duration=duration,
-            error=error,
-            at=at,
-            metadata=metadata,
-            id=id,
-            pinned=pinned,
-            importance=importance,
-            source=source,
-            trust=trust,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.add,
+                tool,
+                parameters=parameters,
+                result=result,
+                success=success,
+                duration=duration,
+                error=error,
+                at=at,
+                metadata=metadata,
+                id=id,
+                pinned=pinned,
+                importance=importance,
+                source=source,
+                trust=trust,
+                key=key,
+            )
         )
 
     async def get(self, id: str, *, known_at: datetime | None = None) -> Action:
@@ -1504,10 +1543,20 @@ class AsyncThoughts(Mirror):
         pinned: bool = False,
         importance: float | None = None,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL (ANSWER) for the answer; small letters will do."""
-        return await self._call(
-            self._own.add, step, text, at=at, metadata=metadata, id=id, pinned=pinned, importance=importance, key=key
+        return to_async_receipt(
+            await self._call(
+                self._own.add,
+                step,
+                text,
+                at=at,
+                metadata=metadata,
+                id=id,
+                pinned=pinned,
+                importance=importance,
+                key=key,
+            )
         )
 
     async def get(self, id: str, *, known_at: datetime | None = None) -> Thought:
@@ -1564,26 +1613,28 @@ class AsyncPosts(Mirror):
         pinned: bool = False,
         importance: float | None = None,
         key: str | None = None,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Remember what was published.
 
         `external_id` is the platform and the post's id there, unique together within the tenant: a repeat is stored
         once, and its receipt says `ignored`.
         """
-        return await self._call(
-            self._own.add,
-            content,
-            type=type,
-            location=location,
-            prompt=prompt,
-            image=image,
-            external_id=external_id,
-            published_at=published_at,
-            metadata=metadata,
-            id=id,
-            pinned=pinned,
-            importance=importance,
-            key=key,
+        return to_async_receipt(
+            await self._call(
+                self._own.add,
+                content,
+                type=type,
+                location=location,
+                prompt=prompt,
+                image=image,
+                external_id=external_id,
+                published_at=published_at,
+                metadata=metadata,
+                id=id,
+                pinned=pinned,
+                importance=importance,
+                key=key,
+            )
         )
 
     async def get(self, id: str, *, known_at: datetime | None = None) -> Post:
@@ -1750,9 +1801,9 @@ class AsyncContextValues(Mirror):
     def _own(self) -> ContextValues:
         return cast("ContextValues", self._mirrored)
 
-    async def set(self, name: str, value: Any) -> Receipt:
+    async def set(self, name: str, value: Any) -> AsyncReceipt:
         """Keep a value under a name, whatever was there."""
-        return await self._call(self._own.set, name, value)
+        return to_async_receipt(await self._call(self._own.set, name, value))
 
     async def get(self, name: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none."""
@@ -1781,9 +1832,11 @@ class AsyncTodos(Mirror):
     def _own(self) -> Todos:
         return cast("Todos", self._mirrored)
 
-    async def add(self, text: str, *, priority: int = 0, parent: str | None = None, id: str | None = None) -> Receipt:
+    async def add(
+        self, text: str, *, priority: int = 0, parent: str | None = None, id: str | None = None
+    ) -> AsyncReceipt:
         """Plan something; a `parent` that is not there raises `NotFound`. `priority` is from 0 to 10, the most urgent."""
-        return await self._call(self._own.add, text, priority=priority, parent=parent, id=id)
+        return to_async_receipt(await self._call(self._own.add, text, priority=priority, parent=parent, id=id))
 
     async def update(
         self,
@@ -1793,21 +1846,23 @@ class AsyncTodos(Mirror):
         priority: int | Unset = UNSET,
         parent: str | Unset | None = UNSET,
         done: bool | Unset = UNSET,
-    ) -> Receipt:
+    ) -> AsyncReceipt:
         """Change some of a to-do; what is not given stays. It cannot become a part of its own parts."""
-        return await self._call(self._own.update, id, text=text, priority=priority, parent=parent, done=done)
+        return to_async_receipt(
+            await self._call(self._own.update, id, text=text, priority=priority, parent=parent, done=done)
+        )
 
-    async def done(self, id: str) -> Receipt:
+    async def done(self, id: str) -> AsyncReceipt:
         """Say that one is done; its parts stay as they are."""
-        return await self._call(self._own.done, id)
+        return to_async_receipt(await self._call(self._own.done, id))
 
-    async def drop(self, id: str) -> Receipt:
+    async def drop(self, id: str) -> AsyncReceipt:
         """Give one up; its parts stay as they are."""
-        return await self._call(self._own.drop, id)
+        return to_async_receipt(await self._call(self._own.drop, id))
 
-    async def delete(self, id: str) -> Receipt:
+    async def delete(self, id: str) -> AsyncReceipt:
         """End the record of one; its parts stand on their own from then on."""
-        return await self._call(self._own.delete, id)
+        return to_async_receipt(await self._call(self._own.delete, id))
 
     async def get(self, id: str) -> Todo:
         """Return one; one that is not in this scope raises `NotFound`."""
@@ -1885,9 +1940,9 @@ class AsyncWorking(Mirror):
         else:
             await self._call(manager.__exit__, None, None, None)
 
-    async def think(self, text: str, *, step: str = "THINK", metadata: Mapping[str, Any] | None = None) -> Receipt:
+    async def think(self, text: str, *, step: str = "THINK", metadata: Mapping[str, Any] | None = None) -> AsyncReceipt:
         """Remember a step of reasoning: THINK, ACT, OBSERVE or ANSWER (which is kept as FINAL)."""
-        return await self._call(self._own.think, text, step=step, metadata=metadata)
+        return to_async_receipt(await self._call(self._own.think, text, step=step, metadata=metadata))
 
     async def change(self, field: str, change: Callable[[Any], Any]) -> Any:
         """Replace a declared field by what `change` makes of it, and return that; nothing comes in between.
@@ -1950,14 +2005,14 @@ class AsyncWorking(Mirror):
         """
         return await self._call(self._own.export)
 
-    async def import_(self, exported: Mapping[str, Any]) -> Receipt:
+    async def import_(self, exported: Mapping[str, Any]) -> AsyncReceipt:
         """Make the workbench what an export says, in one transaction; what is not in it ends.
 
         Ids and times are kept; a record whose id belongs to another scope of this memory becomes a copy. Nothing is
         learned from what comes in. In a room, the room's limits become those of the export. `memory.undo(receipt)` takes
         the records back. What is no export, damaged, or of a newer format raises `InvalidInput` and changes nothing.
         """
-        return await self._call(self._own.import_, exported)
+        return to_async_receipt(await self._call(self._own.import_, exported))
 
 
 class AsyncSessions(Mirror):
@@ -1979,12 +2034,12 @@ class AsyncSessions(Mirror):
         """
         return await self._call(self._own.save, name)
 
-    async def load(self, name: str) -> Receipt:
+    async def load(self, name: str) -> AsyncReceipt:
         """Make the workbench of this view what it was when it was saved, in one transaction; what is not in it ends.
 
         `memory.undo(receipt)` takes that back. A session that is not there raises `NotFound`.
         """
-        return await self._call(self._own.load, name)
+        return to_async_receipt(await self._call(self._own.load, name))
 
     async def get(self, name: str) -> dict[str, Any]:
         """Return a saved session as `working.export()` made it, for a file or for another memory's `working.import_`."""
@@ -2153,12 +2208,12 @@ class AsyncTyped(Mirror, Generic[V]):
         """
         return await self._call(self._own.get, known_at=known_at)
 
-    async def set(self, value: V, *, expected_version: int | None = None) -> Receipt:
+    async def set(self, value: V, *, expected_version: int | None = None) -> AsyncReceipt:
         """Store a value; one that cannot be stored raises `InvalidInput` and changes nothing.
 
         With `expected_version` (0: nothing stored) a value that has moved on raises `VersionConflict`.
         """
-        return await self._call(self._own.set, value, expected_version=expected_version)
+        return to_async_receipt(await self._call(self._own.set, value, expected_version=expected_version))
 
     async def update(self, change: Callable[[V], V]) -> V:
         """Replace the value by what `change` makes of it, and return that; nothing comes in between, in any process.
@@ -2230,22 +2285,22 @@ class AsyncQuarantine(Mirror):
         """Return how many records are held back, with the chunks of documents."""
         return await self._call(self._own.count)
 
-    async def release(self, id: str, *, by: str) -> Receipt:
+    async def release(self, id: str, *, by: str) -> AsyncReceipt:
         """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
 
         `by` is who decided so; it is kept in the record's metadata as `released_by`, and in the audit
         trail where nobody acts already. The next version is free, the one
         before stays what it was; `undo()` of the receipt holds it back again.
         """
-        return await self._call(self._own.release, id, by=by)
+        return to_async_receipt(await self._call(self._own.release, id, by=by))
 
-    async def hold(self, id: str, reason: str) -> Receipt:
+    async def hold(self, id: str, reason: str) -> AsyncReceipt:
         """Put a record into quarantine by hand, a document with its chunks; what was learned from it is taken back."""
-        return await self._call(self._own.hold, id, reason)
+        return to_async_receipt(await self._call(self._own.hold, id, reason))
 
-    async def delete(self, id: str) -> Receipt:
+    async def delete(self, id: str) -> AsyncReceipt:
         """End a record in quarantine, a document with its chunks."""
-        return await self._call(self._own.delete, id)
+        return to_async_receipt(await self._call(self._own.delete, id))
 
     async def rules(self) -> dict[str, str]:
         """Return the names of the rules in force, each with what it is about."""
@@ -2435,6 +2490,7 @@ class AsyncArchive(Mirror):
         return await self._call(self._own.search, query, limit=limit)
 
 
+@usual_spellings
 class AsyncMemory(AsyncRecords):
     """What an agent remembers, seen through one scope.
 
@@ -2483,9 +2539,17 @@ class AsyncMemory(AsyncRecords):
         )
 
     def scope(
-        self, *, tenant: str | None = None, agent: str | None = None, user: str | None = None, room: str | None = None
+        self,
+        *,
+        tenant: LabelValue | None = None,
+        agent: LabelValue | None = None,
+        user: LabelValue | None = None,
+        room: LabelValue | None = None,
     ) -> "AsyncMemory":
-        """Return a narrower view of the same memory; a label that is bound already cannot be changed."""
+        """Return a narrower view of the same memory; a label that is bound already cannot be changed.
+
+        A label is a text, or the whole number that a platform gives: `user=42` is `user="42"`.
+        """
         view = AsyncMemory.__new__(AsyncMemory)
         Mirror.__init__(view, self._own.scope(tenant=tenant, agent=agent, user=user, room=room), self._threads)
         return view
@@ -2816,16 +2880,16 @@ class AsyncMemory(AsyncRecords):
         """Return what was added, removed and changed in this scope from one moment to another, or until now."""
         return await self._call(self._own.diff, before, after)
 
-    async def rollback(self, to: str | datetime) -> Receipt:
+    async def rollback(self, to: str | datetime) -> AsyncReceipt:
         """Make this scope what it was known to be at a snapshot or a moment, by new versions; nothing is lost."""
-        return await self._call(self._own.rollback, to)
+        return to_async_receipt(await self._call(self._own.rollback, to))
 
-    async def undo(self, receipt: Receipt) -> Receipt:
+    async def undo(self, receipt: Receipt) -> AsyncReceipt:
         """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
 
         What was learned since is no conflict: it goes with what it was learned from.
         """
-        return await self._call(self._own.undo, receipt)
+        return to_async_receipt(await self._call(self._own.undo, receipt))
 
     async def export(self, path: str | Path, *, plain: bool = False) -> Transferred:
         """Write everything in this scope to a new JSON Lines file: all versions, and for a whole tenant its other state.
@@ -2911,13 +2975,13 @@ class AsyncMemory(AsyncRecords):
         """
         return await self._call(self._own.reembed, embedder, progress=progress)
 
-    async def rotate_keys(self, *, reencrypt: bool = True) -> Receipt:
+    async def rotate_keys(self, *, reencrypt: bool = True) -> AsyncReceipt:
         """Wrap the keys of the whole store by the keyring's first master key, at once; others are not needed any more.
 
         With `reencrypt`, every tenant gets a new data key too, and jobs seal its contents by it while others read and write;
         `wait()` on the receipt waits for them.
         """
-        return await self._call(self._own.rotate_keys, reencrypt=reencrypt)
+        return to_async_receipt(await self._call(self._own.rotate_keys, reencrypt=reencrypt))
 
     async def drop_key(self, *, tenant: str) -> bool:
         """Make everything of this memory's tenant unreadable for ever, at once; False when it had no key.
@@ -2950,9 +3014,10 @@ class AsyncBatchView(AsyncMemory):
         return cast("BatchView", self._mirrored)
 
     @property
-    def receipt(self) -> Receipt | None:
+    def receipt(self) -> AsyncReceipt | None:
         """What the batch did, once its block has ended."""
-        return self._own.receipt
+        held = self._own.receipt
+        return None if held is None else to_async_receipt(held)
 
 
 class AsyncRecentMessages(Mirror):

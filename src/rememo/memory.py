@@ -37,7 +37,8 @@ from rememo.model.derived_ids import may_be_older
 from rememo.model.erasure import ErasureReceipt
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
-from rememo.model.scope import DEFAULT_TENANT, Scope
+from rememo.model.scope import DEFAULT_TENANT, LabelValue, Scope
+from rememo.model.spelling import usual_spellings
 from rememo.model.times import Clock, now, to_utc
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder
 from rememo.recall.question import THRESHOLD
@@ -95,6 +96,7 @@ M = TypeVar("M", bound="Memory")
 F = TypeVar("F", bound="Callable[[ProviderRequest[Memory]], ProviderOutput | Awaitable[ProviderOutput]]")
 
 
+@usual_spellings
 class Memory(Records):
     """What an agent remembers, seen through one scope.
 
@@ -143,9 +145,17 @@ class Memory(Records):
         super().__init__(View(engine=engine, scope=scope))
 
     def scope(
-        self, *, tenant: str | None = None, agent: str | None = None, user: str | None = None, room: str | None = None
+        self,
+        *,
+        tenant: LabelValue | None = None,
+        agent: LabelValue | None = None,
+        user: LabelValue | None = None,
+        room: LabelValue | None = None,
     ) -> Memory:
-        """Return a narrower view of the same memory; a label that is bound already cannot be changed."""
+        """Return a narrower view of the same memory; a label that is bound already cannot be changed.
+
+        A label is a text, or the whole number that a platform gives: `user=42` is `user="42"`.
+        """
         if isinstance(room, str) and room.startswith(_POOL) and room != self.bound.room:
             raise InvalidInput(f"rooms whose name begins with {_POOL!r} are pools; open one with memory.pool(name)")
         return _memory(Memory, self._view.narrow(self.bound.narrow(tenant=tenant, agent=agent, user=user, room=room)))

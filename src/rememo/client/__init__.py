@@ -21,7 +21,8 @@ from rememo.keep.export import Transferred
 from rememo.model.change_event import ChangeEvent
 from rememo.model.check import check_label
 from rememo.model.receipt import Receipt
-from rememo.model.scope import DEFAULT_TENANT, Scope
+from rememo.model.scope import DEFAULT_TENANT, LabelValue, Scope
+from rememo.model.spelling import usual_spellings
 from rememo.model.times import to_utc
 from rememo.working.type_schema import V
 from rememo.working.typed import Typed
@@ -31,6 +32,7 @@ __all__ = ["Client"]
 C = TypeVar("C", bound="Client")
 
 
+@usual_spellings
 class Client(RemoteMemory):
     """A memory on a server, seen through one scope.
 
@@ -52,9 +54,17 @@ class Client(RemoteMemory):
         return self._transport.scope
 
     def scope(
-        self, *, tenant: str | None = None, agent: str | None = None, user: str | None = None, room: str | None = None
+        self,
+        *,
+        tenant: LabelValue | None = None,
+        agent: LabelValue | None = None,
+        user: LabelValue | None = None,
+        room: LabelValue | None = None,
     ) -> "Client":
-        """Return a narrower view of the same memory; a label that is bound already cannot be changed."""
+        """Return a narrower view of the same memory; a label that is bound already cannot be changed.
+
+        A label is a text, or the whole number that a platform gives: `user=42` is `user="42"`.
+        """
         if isinstance(room, str) and room.startswith("pool:") and room != self.bound.room:
             raise InvalidInput("rooms whose name begins with 'pool:' are pools; open one with pool(name)")
         narrow = self.bound.narrow(tenant=tenant, agent=agent, user=user, room=room)

@@ -58,7 +58,13 @@ class ClientFlow(Flow):
         Raises `AlreadyExists` when one is running or paused, unless `restart` replaces it.
         """
         changes = self._merge({}, self._changes(data))
-        given = {"steps": list(self.steps), "step": step, "data": changes, "restart": restart, **self._lasting}
+        given = {
+            "steps": list(self.steps),
+            "step": None if step is None else self._check_step(step),
+            "data": changes,
+            "restart": restart,
+            **self._lasting,
+        }
         return self._ask("start", user, given)
 
     def get(self, user: str | None = None) -> FlowState | None:

@@ -41,6 +41,7 @@ from rememo.model.receipt import OnConflict, Receipt
 from rememo.model.record import Record
 from rememo.model.relationship import Graph, Relationship
 from rememo.model.retention import Archived, Maintenance, RetentionPolicy, Undone
+from rememo.model.spelling import usual_spellings
 from rememo.model.unset import UNSET, Unset
 from rememo.recall.question import THRESHOLD
 from rememo.recall.relevance import FLOOR
@@ -56,6 +57,7 @@ from rememo.working.stats import WorkingStats
 from rememo.working.todos import Todo
 
 
+@usual_spellings
 class RemoteMessages:
     """The messages within a view, ordered by when they were said, ties by arrival."""
 
@@ -1945,6 +1947,7 @@ class RemoteWorking:
         return RemoteContextValues(self._transport)
 
 
+@usual_spellings
 class RemoteMemory:
     """What an agent remembers, seen through one scope."""
 

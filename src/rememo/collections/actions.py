@@ -11,6 +11,7 @@ from rememo.errors import InvalidInput
 from rememo.model.check import check_json, check_label, check_text, dump_json
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
+from rememo.model.times import to_utc_or_none
 
 _SHOWN = 1_000
 """How much of parameters and result stands in the text that is searched; the data holds all of it."""
@@ -112,7 +113,7 @@ class Actions(Collection):
         )
         parts = [tool, *(_searchable_text(value) for value in (given, error, came) if value not in (None, {}, []))]
         fields: dict[str, Any] = {
-            "text": "\n".join(parts), "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": at, "id": id,
+            "text": "\n".join(parts), "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": to_utc_or_none(at, "at"), "id": id,
             "pinned": pinned, "importance": importance, "source": source, "trust": trust,
         }  # fmt: skip
         receipt = self._view.put([fields], key)

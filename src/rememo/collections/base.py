@@ -38,7 +38,7 @@ class Collection(ViewHolder):
         conditions = tuple(
             Condition("data", (name,), "$in", list(value))  # pyright: ignore[reportUnknownArgumentType] - of text
             if isinstance(value, tuple)
-            else Condition("data", (name,), "$eq", value)
+            else Condition("data", (name,), "$eq", _check_plain(value, name))
             for name, value in (data or {}).items()
             if value is not None
         )
@@ -105,6 +105,12 @@ class Collection(ViewHolder):
             above: str | None = record.data.get("parent")
             record = None if above is None else self._view.find(above)
         return id
+
+
+def _check_plain(value: object, field: str) -> str | float:
+    if not isinstance(value, str | int | float):
+        raise InvalidInput(f"{field} must be text, not {type(value).__name__}")
+    return value
 
 
 def drop_none(**fields: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from rememo.model.data_schemas import matches_schema
-from rememo.model.receipt import Outcome, Receipt
+from rememo.model.receipt import AsyncReceipt, Outcome, Receipt
 from rememo.model.record import Record
 
 # A caller may use these kinds for something of his own: what is not of our making reads as empty.
@@ -165,6 +165,15 @@ class DocumentReceipt(Receipt):
     def outcome(self) -> Outcome:
         """What happened to the document: `added`, `updated`, or `ignored` when it was there already."""
         return self.outcomes[self.id]
+
+
+class AsyncDocumentReceipt(AsyncReceipt, DocumentReceipt):  # pyright: ignore[reportIncompatibleMethodOverride] - what it is for
+    """The receipt of a document of an `AsyncMemory`: the same, with a `wait()` to be awaited."""
+
+
+def to_async_document_receipt(receipt: DocumentReceipt) -> AsyncDocumentReceipt:
+    """Return the receipt of a document as that of an `AsyncMemory`."""
+    return AsyncDocumentReceipt(**{part.name: getattr(receipt, part.name) for part in fields(receipt)})
 
 
 def to_document_receipt(receipt: Receipt) -> DocumentReceipt:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rememo.collections.base import Collection, ExternalId, check_external_id, naming_external_id
+from rememo.collections.base import Collection, ExternalId, check_external_id, check_not_blank, naming_external_id
 from rememo.collections.limits import Evict, MessageLimits, RoomLimits
 from rememo.collections.message import Message
 from rememo.collections.pruning import enforce_limits
@@ -17,11 +17,13 @@ from rememo.model.filters import Filter
 from rememo.model.ids import new_id
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
-from rememo.model.times import to_utc
+from rememo.model.spelling import usual_spellings
+from rememo.model.times import to_utc, to_utc_or_none
 from rememo.summary.room_summaries import RoomSummaries
 from rememo.text.tokens import MOST_TOKENS, TokenCounter, check_counter
 
 
+@usual_spellings
 class Messages(Collection):
     """The messages within a view, ordered by when they were said, ties by arrival."""
 
@@ -76,7 +78,7 @@ class Messages(Collection):
         )
         fields = self._fields(role, content, turn, learn=learn, source=source)
         fields |= {
-            "id": id, "metadata": metadata, "occurred_at": at, "pinned": pinned, "importance": importance,
+            "id": id, "metadata": metadata, "occurred_at": to_utc_or_none(at, "at"), "pinned": pinned, "importance": importance,
             "trust": trust,
         }  # fmt: skip
         if external_id is not None:
@@ -103,12 +105,14 @@ class Messages(Collection):
         """Remember what a user said and the answer to it, both or neither; the answer is a reply to the other."""
         if (first := self._first(key)) is not None:
             return first
+        for field, said in (("user", user), ("assistant", assistant)):
+            check_not_blank(said, field, most=self._view.engine.settings.max_text_bytes)
         user_id = new_id()
         both = [
             self._fields("user", user, turn_data(name=name), learn=learn, source=source) | {"id": user_id},
             self._fields("assistant", assistant, {"reply_to": user_id}, learn=learn, source=source),
         ]
-        more = {"metadata": metadata, "occurred_at": at, "trust": trust}
+        more = {"metadata": metadata, "occurred_at": to_utc_or_none(at, "at"), "trust": trust}
         return self._put([fields | more for fields in both], key)
 
     def clear(self) -> Receipt:
@@ -226,7 +230,7 @@ class Messages(Collection):
         before it leaves; when it raises, that is logged and nothing leaves. Functions are known in this process only:
         elsewhere, and after a restart until `limit()` is called again, the oldest leave and no handler is called.
         """
-        roles = self._roles(keep_roles) or ()
+        roles = check_roles(keep_roles, self._view.engine.settings, "keep_roles") or ()
         return self._limits.set(max_messages, max_tokens, evict, roles, on_overflow)
 
     def limits(self) -> MessageLimits | None:

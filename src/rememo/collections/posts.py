@@ -18,6 +18,7 @@ from rememo.model.check import check_label, check_limit, check_text
 from rememo.model.filters import Condition
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
+from rememo.model.times import to_utc_or_none
 
 _PAGE = 200
 
@@ -108,7 +109,7 @@ class Posts(Collection):
             type=check_label(type, "type"), location=location or None, prompt=prompt, image=image, external_id=parts
         )
         fields: dict[str, Any] = {
-            "text": content, "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": published_at,
+            "text": content, "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": to_utc_or_none(published_at, "published_at"),
             "id": id if parts is None else self._external_id(parts),
             "on_conflict": "error" if parts is None else "ignore", "pinned": pinned, "importance": importance,
         }  # fmt: skip

@@ -17,6 +17,7 @@ from rememo.model.hit import Hit
 from rememo.model.receipt import OnConflict, Receipt
 from rememo.model.record import REVISION, Record
 from rememo.model.scope import Scope
+from rememo.model.spelling import usual_spellings
 from rememo.model.times import to_utc
 from rememo.model.unset import UNSET, Unset
 
@@ -31,6 +32,7 @@ _ITEM_FIELDS = {
 Duration = float | str | timedelta
 
 
+@usual_spellings
 class Records(ViewHolder):
     """What is remembered within a view, whatever its kind."""
 

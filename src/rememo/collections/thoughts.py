@@ -9,6 +9,7 @@ from rememo.collections.base import Collection, check_choice, check_not_blank
 from rememo.collections.pruning import enforce_limits
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
+from rememo.model.times import to_utc_or_none
 
 STEPS = ("THINK", "ACT", "OBSERVE", "FINAL")
 _ALSO = {"ANSWER": "FINAL"}
@@ -62,7 +63,7 @@ class Thoughts(Collection):
         """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL (ANSWER) for the answer; small letters will do."""
         check_not_blank(text, "text", most=self._view.engine.settings.max_text_bytes)
         fields: dict[str, Any] = {
-            "text": text, "kind": self.kind, "data": {"step": _step(step)}, "metadata": metadata, "occurred_at": at,
+            "text": text, "kind": self.kind, "data": {"step": _step(step)}, "metadata": metadata, "occurred_at": to_utc_or_none(at, "at"),
             "id": id, "pinned": pinned, "importance": importance,
         }  # fmt: skip
         receipt = self._view.put([fields], key)

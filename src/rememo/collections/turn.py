@@ -61,11 +61,11 @@ def check_turn(role: str, content: str, data: Mapping[str, Any], settings: Setti
         raise InvalidInput("content is empty; only a message with tool calls or images may say nothing")
 
 
-def check_roles(roles: str | Iterable[str] | None, settings: Settings) -> tuple[str, ...] | None:
+def check_roles(roles: str | Iterable[str] | None, settings: Settings, field: str = "roles") -> tuple[str, ...] | None:
     """Return roles that were asked for, or None for all; one that the settings do not know is an error."""
     if roles is None:
         return None
-    wanted: tuple[str, ...] = (roles,) if isinstance(roles, str) else check_many(roles, "roles")
+    wanted: tuple[str, ...] = (roles,) if isinstance(roles, str) else check_many(roles, field)
     allowed = tuple(settings.roles.replace(",", " ").split())
     for role in wanted:
         if role not in allowed:

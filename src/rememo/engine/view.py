@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rememo.engine.batch import Batch
 from rememo.engine.engine import Engine
@@ -17,6 +17,7 @@ from rememo.model.filters import Filter, make_filter, parse_conditions
 from rememo.model.receipt import Receipt
 from rememo.model.record import STATE, Record
 from rememo.model.scope import LABELS, Scope
+from rememo.model.spelling import explain_missing_method
 from rememo.store.writes import Put, Remove, RemoveAll, Revise, Write
 
 BOUND = "bound"
@@ -338,6 +339,11 @@ class ViewHolder:
 
     def __init__(self, view: View) -> None:
         self._view = view
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):  # noqa: ANN001, ANN204 - type checkers report such a name themselves
+            raise explain_missing_method(self, name)
 
 
 def view_of(holder: ViewHolder) -> View:

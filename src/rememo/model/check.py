@@ -19,7 +19,8 @@ MAX_LIMIT = 10_000
 def check_text(value: object, field: str, *, max_bytes: int) -> str:
     """Return text that every backend can store; NUL, lone surrogates and oversize are refused by name."""
     if not isinstance(value, str):
-        raise InvalidInput(f"{field} must be text, not {type(value).__name__}")
+        hint = f"; give its {field}" if isinstance(getattr(value, field, None), str) else ""
+        raise InvalidInput(f"{field} must be text, not {type(value).__name__}{hint}")
     if "\x00" in value:
         raise InvalidInput(f"{field} contains a NUL character at position {value.index(chr(0))}; remove it")
     if len(value) * 4 > max_bytes or not value.isascii():

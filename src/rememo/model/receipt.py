@@ -1,7 +1,7 @@
 """Receipts: what a write did, and what is still to be made of it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Literal
 
@@ -61,6 +61,35 @@ class Receipt:
         if self.follow is None or not self.jobs:
             return self
         return self.follow(self, timeout)
+
+
+class AsyncReceipt(Receipt):
+    """A receipt of an `AsyncMemory`: the same, with a `wait()` to be awaited."""
+
+    __slots__ = ()
+    __hash__ = Receipt.__hash__
+
+    async def wait(  # pyright: ignore[reportIncompatibleMethodOverride] - what it is for
+        self,
+        timeout: float = 30.0,  # noqa: ASYNC109 - as the other has it
+    ) -> "AsyncReceipt":
+        """Return the receipt once its jobs are done; raises `JobFailed` when one is dead. The event loop goes on."""
+        if self.follow is None or not self.jobs:
+            return self
+        import asyncio  # noqa: PLC0415 - not needed by those who do not wait
+
+        return to_async_receipt(await asyncio.to_thread(self.follow, self, timeout))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, however they are waited for."""
+        if not isinstance(other, Receipt):
+            return NotImplemented
+        return all(getattr(self, part.name) == getattr(other, part.name) for part in fields(self) if part.compare)
+
+
+def to_async_receipt(receipt: Receipt) -> AsyncReceipt:
+    """Return a receipt as that of an `AsyncMemory`."""
+    return AsyncReceipt(**{part.name: getattr(receipt, part.name) for part in fields(receipt)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,8 @@ from rememo.model.check import check_label
 
 DEFAULT_TENANT = "default"
 LABELS = ("agent", "user", "room")
+LabelValue = str | int
+"""A label as callers have it: a text, or the number that a platform gives a user or a chat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,22 +21,27 @@ class Scope:
     room: str | None = None
 
     def narrow(
-        self, *, tenant: str | None = None, agent: str | None = None, user: str | None = None, room: str | None = None
+        self,
+        *,
+        tenant: LabelValue | None = None,
+        agent: LabelValue | None = None,
+        user: LabelValue | None = None,
+        room: LabelValue | None = None,
     ) -> "Scope":
         """Return this scope with labels added; changing one that is set is refused.
 
         Only the default tenant without any label may step into another tenant.
         """
         scope = self
-        if tenant is not None and check_label(tenant, "tenant") != self.tenant:
+        if tenant is not None and (tenant := read_label(tenant, "tenant")) != self.tenant:
             if self != Scope():
                 raise InvalidInput(f"this view belongs to tenant {self.tenant!r} and cannot reach {tenant!r}")
             scope = Scope(tenant=tenant)
-        for name, value in (("agent", agent), ("user", user), ("room", room)):
-            if value is None:
+        for name, given in (("agent", agent), ("user", user), ("room", room)):
+            if given is None:
                 continue
             held: str | None = getattr(self, name)
-            if check_label(value, name) != held:
+            if (value := read_label(given, name)) != held:
                 if held is not None:
                     raise InvalidInput(f"this view is bound to {name} {held!r} and cannot become {value!r}")
                 scope = replace(scope, **{name: value})
@@ -52,3 +59,8 @@ class Scope:
             and (self.user is None or self.user == other.user)
             and (self.room is None or self.room == other.room)
         )
+
+
+def read_label(value: object, field: str) -> str:
+    """Return a label as it is stored: a number, such as a platform's id of a user, becomes its text."""
+    return check_label(str(value) if isinstance(value, int) and not isinstance(value, bool) else value, field)

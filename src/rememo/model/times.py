@@ -11,6 +11,7 @@ Clock = Callable[[], datetime]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _CENTURY = 3.2e9
+_LEAST_MILLISECONDS = 100_000_000_000
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _SPAN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|[smhdw])\s*", re.IGNORECASE)
 
@@ -21,18 +22,38 @@ def now() -> datetime:
 
 
 def to_utc(value: object, field: str) -> datetime:
-    """Return an aware datetime or ISO 8601 text as UTC; a time without a zone is refused."""
+    """Return an aware datetime, ISO 8601 text or milliseconds since 1970 as UTC; a time without a zone is refused."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = _from_milliseconds(value, field)
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)
         except ValueError:
             raise InvalidInput(f"{field} is not an ISO 8601 time: {value!r}") from None
     if not isinstance(value, datetime):
-        raise InvalidInput(f"{field} must be a datetime, not {type(value).__name__}")
+        hint = "; seconds since 1970 are datetime.fromtimestamp(seconds, UTC)" if isinstance(value, float) else ""
+        raise InvalidInput(f"{field} must be a datetime, not {type(value).__name__}{hint}")
     if value.tzinfo is None:
         raise InvalidInput(f"{field} has no time zone; give it one, such as {field}=value.replace(tzinfo=UTC)")
     try:
         return value.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{field} lies outside the years 1 to 9999: {value!r}") from None
+
+
+def to_utc_or_none(value: object, field: str) -> datetime | None:
+    """Return a time that may be left out as UTC."""
+    return None if value is None else to_utc(value, field)
+
+
+def _from_milliseconds(value: int, field: str) -> datetime:
+    # Milliseconds after 1973: as seconds, this number would lie beyond the year 5000.
+    if value < _LEAST_MILLISECONDS:
+        raise InvalidInput(
+            f"{field} must be a datetime, not int; milliseconds since 1970 will do, seconds are datetime.fromtimestamp(seconds, UTC)"
+        )
+    try:
+        return _EPOCH + timedelta(milliseconds=value)
     except OverflowError:
         raise InvalidInput(f"{field} lies outside the years 1 to 9999: {value!r}") from None
 

@@ -224,7 +224,7 @@ def _mapping(value: object, known: set[str], needed: tuple[str, ...]) -> Mapping
 
 def _scope(view: View, entry: Mapping[str, Any]) -> Scope:
     labels = _mapping(entry.get("labels", {}), set(LABELS), ())
-    return view.scope.narrow(**labels)
+    return view.scope.narrow(**{name: check_label(label, name) for name, label in labels.items() if label is not None})
 
 
 def _check_message(data: Mapping[str, Any]) -> None:

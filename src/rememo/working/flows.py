@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any, Literal, cast
 
 from rememo.engine.view import View, ViewHolder
@@ -331,6 +332,7 @@ class Flow(ViewHolder):
         return check_label(narrowed, "user")
 
     def _check_step(self, step: str) -> str:
+        step = _step_name(step)
         if step not in self._steps:
             raise InvalidStep(f"{self._what} has no step {step!r}; its steps are {', '.join(self._steps)}")
         return step
@@ -357,8 +359,15 @@ def _check_texts(value: object, field: str) -> list[Any]:
     return list(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - each is checked by its user
 
 
+def _step_name(step: Any) -> Any:
+    """Return a member of an `Enum` as text: its value, or its name where the value is none."""
+    if isinstance(step, Enum):
+        return step.value if isinstance(step.value, str) else step.name
+    return step
+
+
 def _checked_steps(value: object, what: str) -> tuple[str, ...]:
-    steps = tuple(check_label(step, "a step") for step in _check_texts(value, "steps"))
+    steps = tuple(check_label(_step_name(step), "a step") for step in _check_texts(value, "steps"))
     if not steps:
         raise InvalidInput(f"{what} has no steps; name at least one")
     if len(set(steps)) < len(steps):
