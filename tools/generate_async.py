@@ -41,9 +41,13 @@ CLASSES = {
     "Audit": "keep/audit.py",
     "Retention": "keep/retention.py",
     "Archive": "keep/archive.py",
-    "Memory": "memory.py",
-    "BatchView": "memory.py",
+    "Memory": "memory/memory.py",
+    "BatchView": "memory/memory.py",
     "RecentMessages": "working/recent_messages.py",
+}
+# Where the rest of a class is written, in base classes that have no twins of their own.
+BASES = {
+    "Memory": ("memory/collections.py", "memory/composing.py", "memory/versions.py", "memory/upkeep.py"),
 }
 # What a user opens, and so closes.
 CLOSEABLE = {"Memory", "RecentMessages"}
@@ -133,7 +137,7 @@ from collections.abc import Callable
 from rememo.errors import Closed
 from rememo.context.provider_pool import caller_loop
 from rememo.collections.records import Duration, Records
-from rememo.memory import BatchView, Memory
+from rememo.memory.memory import BatchView, Memory
 from rememo.collections.document import AsyncDocumentReceipt, to_async_document_receipt
 from rememo.model.receipt import AsyncReceipt, to_async_receipt
 """
@@ -152,14 +156,37 @@ def render() -> str:
     imports: list[str] = [IMPORTS]
     classes: list[str] = []
     for name, path in CLASSES.items():
-        tree = ast.parse((PACKAGE / path).read_text())
-        source = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
+        source = read_class(name)
         words = signature_words(source)
-        imports += needed_imports(tree, words)
-        module = "rememo." + path.removesuffix(".py").replace("/", ".")
-        imports += [f"from {module} import {name}" for name in public_names(tree) if name in words]
+        for part in (path, *BASES.get(name, ())):
+            imports += imports_for(part, words)
         classes.append(mirror_class(source))
     return format_source(HEAD + "\n".join(imports) + BASE + "\n\n".join(classes))
+
+
+def parse_module(path: str) -> ast.Module:
+    """Return the tree of a module of the package."""
+    return ast.parse((PACKAGE / path).read_text())
+
+
+def read_class(name: str) -> ast.ClassDef:
+    """Return a class of `CLASSES` with what it has of its `BASES`."""
+    source = next(
+        node for node in parse_module(CLASSES[name]).body if isinstance(node, ast.ClassDef) and node.name == name
+    )
+    for path in BASES.get(name, ()):
+        base = next(node for node in parse_module(path).body if isinstance(node, ast.ClassDef))
+        source.body += base.body[1:]  # without its docstring
+        source.bases = base.bases
+    return source
+
+
+def imports_for(path: str, words: set[str]) -> list[str]:
+    """Return the imports that bring some of these words: those of a module, and from it."""
+    tree = parse_module(path)
+    module = "rememo." + path.removesuffix(".py").replace("/", ".")
+    own = [f"from {module} import {name}" for name in public_names(tree) if name in words]
+    return needed_imports(tree, words) + own
 
 
 def signature_words(source: ast.ClassDef) -> set[str]:

@@ -7,14 +7,15 @@ import ast
 import re
 
 from generate_async import (
+    BASES,
     CLASSES,
     PACKAGE,
     class_decorators,
     docstring,
     format_source,
+    imports_for,
     methods,
-    needed_imports,
-    public_names,
+    read_class,
     write_or_check,
 )
 
@@ -44,11 +45,7 @@ CLASS = '''
 
 def render() -> str:
     """Return the text of remote.py."""
-    trees = {name: ast.parse((PACKAGE / path).read_text()) for name, path in CLASSES.items()}
-    sources = {
-        name: next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name)
-        for name, tree in trees.items()
-    }
+    sources = {name: read_class(name) for name in CLASSES}
     memory = {method.name: return_type(method) for method in methods(sources["Memory"]) if is_collection(method)}
     memory |= {
         f"working.{method.name}": return_type(method) for method in methods(sources["Working"]) if is_collection(method)
@@ -90,13 +87,8 @@ def render() -> str:
         words_of[name] = set(re.findall(r"\w+", "\n".join(parts)))
     for name, path in CLASSES.items():
         words = words_of.get("Memory" if name == "Records" else name, set[str]())
-        imports += needed_imports(trees[name], words)
-        module = "rememo." + path.removesuffix(".py").replace("/", ".")
-        imports += [
-            f"from {module} import {name}"
-            for name in public_names(trees[name])
-            if name in words and name not in CLASSES
-        ]
+        for part in (path, *BASES.get(name, ())):
+            imports += imports_for(part, words - CLASSES.keys())
     # Those that speak of others come after them, and Memory's last.
     classes.sort(key=lambda text: ("class RemoteMemory" in text, "class RemoteWorking" in text))
     return format_source("\n".join(dict.fromkeys("\n".join(imports).split("\n"))) + "\n" + "".join(classes))

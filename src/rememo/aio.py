@@ -57,7 +57,8 @@ from rememo.keep.versions import Diff
 from rememo.learn.conflicts import Policy
 from rememo.llm.protocol import LLM
 from rememo.llm.spending import Spending
-from rememo.memory import BatchView, F, Memory
+from rememo.memory.composing import F
+from rememo.memory.memory import BatchView, Memory
 from rememo.model.archive import ArchiveEntry, ArchiveHit, Restored
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
 from rememo.model.change_event import ChangeEvent
@@ -2564,6 +2565,51 @@ class AsyncMemory(AsyncRecords):
         Mirror.__init__(view, self._own.pool(name), self._threads)
         return view
 
+    def acting(
+        self, *, actor: str | None = None, session: str | None = None, address: str | None = None
+    ) -> ActorContext:
+        """Act in somebody's name inside a `with` block: the audit trail says so. What is not given stays as it is.
+
+        It holds for this thread or asyncio task, whichever view or memory is used inside.
+        """
+        return self._own.acting(actor=actor, session=session, address=address)
+
+    def compliance(self, check: ComplianceCheck | None = None, *, content: bool = False) -> Callable[..., Any]:
+        """Ask `check(intent)` before every write of this view and narrower ones; what it returns are flags in the trail.
+
+        Usable as a decorator. A check returns one flag, several or None; it is not told the content unless it asks for
+        it (`content=True`). One that raises leaves a flag that says so; the write goes on.
+        """
+        return self._own.compliance(check, content=content)
+
+    @asynccontextmanager
+    async def batch(self, *, key: str | None = None) -> AsyncGenerator["AsyncBatchView"]:
+        """Gather writes and make them as one transaction when the block ends; an exception inside drops them all.
+
+        Reads inside see what is stored, not what waits. Receipts inside are `pending`; the batch's `receipt` has it all.
+        """
+        manager = self._own.batch(key=key)
+        view = AsyncBatchView.__new__(AsyncBatchView)
+        Mirror.__init__(view, await self._call(manager.__enter__), self._threads)
+        try:
+            yield view
+        except BaseException as error:
+            if not await self._leave(manager, error):
+                raise
+        else:
+            await self._call(manager.__exit__, None, None, None)
+
+    async def as_of(self, moment: str | datetime) -> "AsyncMemory":
+        """Return a read-only view of what was known at a snapshot or a moment."""
+        view = AsyncMemory.__new__(AsyncMemory)
+        Mirror.__init__(view, await self._call(self._own.as_of, moment), self._threads)
+        return view
+
+    async def close(self) -> None:
+        """Let go of the store, for every view of it; closing twice is harmless."""
+        await self._call(self._own.close)
+        self._threads.shutdown(wait=False)
+
     @property
     def messages(self) -> "AsyncMessages":
         """Conversations, turn by turn."""
@@ -2698,6 +2744,21 @@ class AsyncMemory(AsyncRecords):
         return self._own.hooks
 
     @property
+    def audit(self) -> "AsyncAudit":
+        """Who did what, when and from where."""
+        return AsyncAudit(self._own.audit, self._threads)
+
+    @property
+    def retention(self) -> "AsyncRetention":
+        """What is kept, and for how long: policies that `maintain()` runs."""
+        return AsyncRetention(self._own.retention, self._threads)
+
+    @property
+    def archive(self) -> "AsyncArchive":
+        """What was put away before policies removed it."""
+        return AsyncArchive(self._own.archive, self._threads)
+
+    @property
     def providers(self) -> Providers:
         """Those who have something to say when a state is composed."""
         return self._own.providers
@@ -2808,45 +2869,6 @@ class AsyncMemory(AsyncRecords):
             model=model,
         )
 
-    @property
-    def audit(self) -> "AsyncAudit":
-        """Who did what, when and from where."""
-        return AsyncAudit(self._own.audit, self._threads)
-
-    def acting(
-        self, *, actor: str | None = None, session: str | None = None, address: str | None = None
-    ) -> ActorContext:
-        """Act in somebody's name inside a `with` block: the audit trail says so. What is not given stays as it is.
-
-        It holds for this thread or asyncio task, whichever view or memory is used inside.
-        """
-        return self._own.acting(actor=actor, session=session, address=address)
-
-    def compliance(self, check: ComplianceCheck | None = None, *, content: bool = False) -> Callable[..., Any]:
-        """Ask `check(intent)` before every write of this view and narrower ones; what it returns are flags in the trail.
-
-        Usable as a decorator. A check returns one flag, several or None; it is not told the content unless it asks for
-        it (`content=True`). One that raises leaves a flag that says so; the write goes on.
-        """
-        return self._own.compliance(check, content=content)
-
-    @asynccontextmanager
-    async def batch(self, *, key: str | None = None) -> AsyncGenerator["AsyncBatchView"]:
-        """Gather writes and make them as one transaction when the block ends; an exception inside drops them all.
-
-        Reads inside see what is stored, not what waits. Receipts inside are `pending`; the batch's `receipt` has it all.
-        """
-        manager = self._own.batch(key=key)
-        view = AsyncBatchView.__new__(AsyncBatchView)
-        Mirror.__init__(view, await self._call(manager.__enter__), self._threads)
-        try:
-            yield view
-        except BaseException as error:
-            if not await self._leave(manager, error):
-                raise
-        else:
-            await self._call(manager.__exit__, None, None, None)
-
     async def history(self, id: str, *, quarantined: bool = False) -> list[Record]:
         """Return all versions of a record, oldest first; a record that was never there raises `NotFound`.
 
@@ -2869,12 +2891,6 @@ class AsyncMemory(AsyncRecords):
     async def snapshots(self) -> dict[str, datetime]:
         """Return the names of snapshots with their system times, oldest first."""
         return await self._call(self._own.snapshots)
-
-    async def as_of(self, moment: str | datetime) -> "AsyncMemory":
-        """Return a read-only view of what was known at a snapshot or a moment."""
-        view = AsyncMemory.__new__(AsyncMemory)
-        Mirror.__init__(view, await self._call(self._own.as_of, moment), self._threads)
-        return view
 
     async def diff(self, before: str | datetime, after: str | datetime | None = None) -> Diff:
         """Return what was added, removed and changed in this scope from one moment to another, or until now."""
@@ -2948,16 +2964,6 @@ class AsyncMemory(AsyncRecords):
         """
         return await self._call(self._own.spending, days=days, backlog=backlog)
 
-    @property
-    def retention(self) -> "AsyncRetention":
-        """What is kept, and for how long: policies that `maintain()` runs."""
-        return AsyncRetention(self._own.retention, self._threads)
-
-    @property
-    def archive(self) -> "AsyncArchive":
-        """What was put away before policies removed it."""
-        return AsyncArchive(self._own.archive, self._threads)
-
     async def maintain(self, *, dry_run: bool = False) -> Maintenance:
         """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.
 
@@ -2989,11 +2995,6 @@ class AsyncMemory(AsyncRecords):
         Name the tenant, so that it is meant. Copies of the file that were made before still have the key.
         """
         return await self._call(self._own.drop_key, tenant=tenant)
-
-    async def close(self) -> None:
-        """Let go of the store, for every view of it; closing twice is harmless."""
-        await self._call(self._own.close)
-        self._threads.shutdown(wait=False)
 
     async def __aenter__(self) -> Self:
         """Return it; it is closed at the end."""

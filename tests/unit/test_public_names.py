@@ -5,6 +5,7 @@ import inspect
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import get_type_hints
 
 import rememo
@@ -106,8 +107,8 @@ def test_frameworks_can_read_what_the_verbs_of_a_memory_take():
 
 
 def test_opening_loads_little_and_a_fork_all_of_it():
-    tree = ast.parse(inspect.getsource(memory))
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    modules = [ast.parse(file.read_text()) for file in Path(inspect.getfile(memory)).parent.glob("*.py")]
+    functions = [node for module in modules for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
     later = {each.module for function in functions for each in ast.walk(function) if isinstance(each, ast.ImportFrom)}
     later.remove("rememo.learn.model_learning")  # it needs an extra
     code = "import json, os, sys, rememo; rememo.Memory; before = set(sys.modules); {}; print(json.dumps([*before]), json.dumps([*sys.modules]))"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from rememo.engine.derived_ids import DerivedIds
 from rememo.engine.embedding_model import ActiveEmbedder, EmbeddingModelTracker
 from rememo.engine.expiry_sweep import ExpirySweeper, SweepingKeyValue
 from rememo.engine.hooks import HookTable
-from rememo.engine.pending_extraction import ExtractionWorker, PendingExtraction
+from rememo.engine.pending_extraction import PendingExtraction
+from rememo.engine.services import NO_SERVICES, Closing, Composing, EngineServices, Modelling, Runner
 from rememo.errors import EmbeddingMismatch, InvalidInput
 from rememo.model.check import check_label, check_object, check_text, check_unit, check_version, dump_json
 from rememo.model.data_schemas import check_data
@@ -32,7 +33,6 @@ from rememo.model.times import Clock, to_seconds, to_utc
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.answers.selector import AnswerSelector
 from rememo.recall.embed.protocol import Embedder, RemoteEmbedder, Vector
-from rememo.recall.rerank.protocol import Reranker
 from rememo.runtime.lazy import lazy
 from rememo.safety.guard import Guard, IncomingRecord, hold_whole_documents, report_guard_effects
 from rememo.safety.redaction import redact, redact_fields
@@ -62,54 +62,6 @@ _NOTHING: Final[Mapping[str, int]] = {}
 _log = logging.getLogger("rememo.engine")
 
 
-class Runner(ExtractionWorker, Protocol):
-    """Who does the later work of an engine."""
-
-    def wake(self) -> None:
-        """Look for jobs at once."""
-        ...
-
-    def follow(self, receipt: Receipt, timeout: float, *, tenant: str) -> Receipt:
-        """Return the receipt once its jobs are done; raises `JobFailed`."""
-        ...
-
-    def after(self, written: Written, reach: Scope | None = None) -> Sequence[NewJob]:
-        """Return the jobs that a change of a record causes; they change nothing outside of `reach`."""
-        ...
-
-    def stop(self, timeout: float = 5.0) -> bool:
-        """Finish what is begun and do no more."""
-        ...
-
-
-class Closing(Protocol):
-    """What holds connections."""
-
-    def close(self) -> None:
-        """Let go of them."""
-        ...
-
-
-class Composing(Protocol):
-    """Who composes the states of an engine."""
-
-    def stop(self) -> None:
-        """Run nothing more."""
-        ...
-
-    def sweep(self) -> int:
-        """Forget what is too old; returns how many."""
-        ...
-
-
-class Modelling(Protocol):
-    """Who asks the language model of an engine."""
-
-    def stop(self) -> None:
-        """End what is being asked, and ask no more."""
-        ...
-
-
 class Engine:
     """The store, the analyser, the embedder, the clock and the hooks behind every view; thread-safe."""
 
@@ -124,6 +76,7 @@ class Engine:
         clock: Clock,
         encryption: MasterKeys | None = None,
         reencryption: Reencryption | None = None,
+        services: EngineServices = NO_SERVICES,
     ) -> None:
         self.store = store
         self.encryption = encryption
@@ -142,43 +95,40 @@ class Engine:
         self.hooks = HookTable()
         self.guard = Guard(settings)
         self._trust = trust_table(settings.trust)
-        self.hires: Callable[[Engine], Runner] | None = None
-        """Finds who does the later work."""
-        self.composes: Callable[[Engine], Composing] | None = None
-        """Finds who composes states."""
+        self._services = services
         waiting = settings.learn_wait if settings.worker else 0.0
         self.pending_extraction = PendingExtraction(
             store, waiting, lambda: None if self.is_read_only() else self.runner
         )
         """What is still to be learned, for those who read."""
         self._calling = store if isinstance(store, WorkerNotifier) else None
-        self.models: Modelling | None = None
-        self.reranker: Reranker | None = None
-        self.owned: list[Closing] = []
-        """What was opened for this engine, and is closed with it."""
-        self.model = EmbeddingModelTracker(store, settings, self.owned.append)
+        self.reranker = services.reranker
+        self._owned: list[Closing] = list(services.owned)
+        self.model = EmbeddingModelTracker(store, settings, self._owned.append)
         """Which embedding model is in use."""
         self.model.use(embedder)
+        self.models: Modelling | None = None if services.models is None else services.models(self)
+        """Who asks the language model."""
 
     @property
     def runner(self) -> Runner | None:
         """Who does the later work."""
-        return self._found("_runner", self.hires)
+        return self._made("_runner", self._services.worker)
 
     @property
     def composer(self) -> Composing | None:
         """Who composes states."""
-        return self._found("_composer", self.composes)
+        return self._made("_composer", self._services.composer)
 
     @lazy
     def answer_selector(self) -> AnswerSelector:
         """Who tells which of several statements answers a question."""
         return AnswerSelector(self.analyzer.terms)
 
-    def _found(self, name: str, find: "Callable[[Engine], T] | None") -> T | None:
-        """Return somebody who is found when first asked for; of two threads that ask at once, both get the same."""
-        found = self.__dict__.get(name)
-        return self.__dict__.setdefault(name, find(self)) if found is None and find is not None else found
+    def _made(self, name: str, make: "Callable[[Engine], T] | None") -> T | None:
+        """Return a service that is made when first asked for; of two threads that ask at once, both get the same."""
+        service = self.__dict__.get(name)
+        return self.__dict__.setdefault(name, make(self)) if service is None and make is not None else service
 
     @property
     def embedder(self) -> Embedder | None:
@@ -497,11 +447,11 @@ class Engine:
     def close(self) -> None:
         """Let the later work come to a stop and let go of the store; closing twice is harmless."""
         for name in ("_composer", "models", "_runner"):  # whoever was never needed is not looked for now
-            if (found := self.__dict__.get(name)) is not None:
-                found.stop()
+            if (service := self.__dict__.get(name)) is not None:
+                service.stop()
         if isinstance(self.plain_kv, KeyValueServer):
             self.plain_kv.close()
-        for resource in self.owned:
+        for resource in self._owned:
             resource.close()
         self.store.close()
 

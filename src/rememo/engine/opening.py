@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from rememo.engine.derived_id_migration import migrate_derived_ids
 from rememo.engine.engine import Engine
 from rememo.engine.redis_state import open_redis_state
+from rememo.engine.services import NO_SERVICES, EngineServices
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.model.times import Clock
 from rememo.recall.analyze import Analyzer, asks, fingerprint
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
 
 
 def open_engine(
-    url: str, *, embedder: Embedder | None, settings: Settings, clock: Clock, encryption: MasterKeys | None = None
+    url: str,
+    *,
+    embedder: Embedder | None,
+    settings: Settings,
+    clock: Clock,
+    encryption: MasterKeys | None = None,
+    services: EngineServices = NO_SERVICES,
 ) -> Engine:
     """Return the engine behind a file's path, `sqlite:///path`, `:memory:` or `postgresql://…`."""
     analyzer = Analyzer(settings.language)
@@ -46,6 +53,7 @@ def open_engine(
             clock=clock,
             encryption=encryption,
             reencryption=reencryption,
+            services=services,
         )
         migrate_derived_ids(engine)
     except BaseException:

@@ -76,6 +76,7 @@ def _spelled(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     takes_turn = name == "add"
 
     def repair(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        owner = type(arguments[0]).__name__
         if takes_turn and len(arguments) > 1 and isinstance(arguments[1], Mapping | list):
             if "role" not in names or isinstance(arguments[1], list):
                 raise InvalidInput(_NOT_ONE_TEXT)
@@ -83,7 +84,8 @@ def _spelled(method: Callable[..., Any], name: str) -> Callable[..., Any]:
             arguments = (arguments[0], *arguments[2:])
         if named.keys() <= names:
             return arguments, named
-        return arguments, {_own_name(key, name, names, named, method): value for key, value in named.items()}
+        called = f"{owner}{'.' if name else ''}{name}()"
+        return arguments, {_own_name(key, name, names, named, called): value for key, value in named.items()}
 
     if inspect.iscoroutinefunction(method):
 
@@ -104,16 +106,13 @@ def _spelled(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-def _own_name(
-    given: str, method_name: str, names: frozenset[str], named: Mapping[str, Any], method: Callable[..., Any]
-) -> str:
+def _own_name(given: str, method_name: str, names: frozenset[str], named: Mapping[str, Any], called: str) -> str:
     """Return our name of an argument; raises `TypeError` where there is none, or where both are given."""
     if given in names:
         return given
     ours = ALIASES.get(method_name, {}).get(given)
     if ours in (None, "occurred_at") and given in ("timestamp", "created_at") and "at" in names:
         ours = "at"
-    called = f"{method.__qualname__.removesuffix('.__init__')}()"
     if ours is not None and ours in names:
         if ours in named:
             raise TypeError(f"{called} was given {given} and {ours}, which are the same; give {ours}")

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from rememo.engine.opening import open_engine
+from rememo.engine.services import EngineServices
 from rememo.engine.view import View
 from rememo.errors import AlreadyExists, Corrupt, NotFound, ReadOnly, RememoError, VersionConflict
 from rememo.jobs.worker import Worker
@@ -135,8 +136,10 @@ class Sessions:
         outer = self._view.engine
         # Nothing of it may be on a server either.
         settings = outer.settings.but(kv="")
-        engine = open_engine(":memory:", embedder=outer.embedder, settings=settings, clock=outer.clock)
-        engine.hires = Worker
+        services = EngineServices(worker=Worker)
+        engine = open_engine(
+            ":memory:", embedder=outer.embedder, settings=settings, clock=outer.clock, services=services
+        )
         try:
             yield Working(View(engine=engine, scope=self._view.scope))
         finally:

@@ -204,7 +204,7 @@ def function_of(calls: str) -> Callable[..., Any]:
 
 def hints_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the types that a signature names; those of `Memory` are loaded with its async twin, which names them all."""
-    return get_type_hints(function, localns=vars(aio) if function.__module__ == Memory.__module__ else None)
+    return get_type_hints(function, localns=vars(aio) if function.__module__.startswith("rememo.memory.") else None)
 
 
 def wrapper_key(returns: Any) -> str | None:
