@@ -9,41 +9,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+from rememo.collections.records import Records
+from rememo.memory import BatchView
+from rememo.public_operations import PUBLIC_CLASSES, WITHOUT_IO
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "rememo"
 TARGET = PACKAGE / "aio.py"
 
 # Classes to mirror, with where they are written; what a method returns of them is mirrored too.
 CLASSES = {
-    "Records": "collections/records.py",
-    "KeyValues": "working/kv.py",
-    "Cached": "working/cached.py",
-    "Messages": "collections/messages.py",
-    "Facts": "collections/facts.py",
-    "Revisions": "collections/revisions.py",
-    "Relationships": "collections/relationships.py",
-    "Documents": "collections/documents.py",
-    "Goals": "collections/goals.py",
-    "Tasks": "collections/tasks.py",
-    "Actions": "collections/actions.py",
-    "Thoughts": "collections/thoughts.py",
-    "Posts": "collections/posts.py",
-    "Summaries": "collections/summaries.py",
-    "Profiles": "working/profiles.py",
-    "ContextValues": "working/context_values.py",
-    "Todos": "working/todos.py",
-    "Working": "working/working.py",
-    "Sessions": "working/sessions.py",
-    "Flow": "working/flows.py",
-    "Typed": "working/typed.py",
-    "Quarantine": "keep/quarantine.py",
-    "Jobs": "collections/jobs.py",
-    "Audit": "keep/audit.py",
-    "Retention": "keep/retention.py",
-    "Archive": "keep/archive.py",
-    "Memory": "memory/memory.py",
-    "BatchView": "memory/memory.py",
-    "RecentMessages": "working/recent_messages.py",
+    mirrored.__name__: f"{mirrored.__module__.removeprefix('rememo.').replace('.', '/')}.py"
+    for mirrored in (Records, *PUBLIC_CLASSES, BatchView)
 }
 # Where the rest of a class is written, in base classes that have no twins of their own.
 BASES = {
@@ -51,23 +28,8 @@ BASES = {
 }
 # What a user opens, and so closes.
 CLOSEABLE = {"Memory", "RecentMessages"}
-# What does no I/O stays as it is.
-WITHOUT_IO = {
-    "scope",
-    "pool",
-    "bound",
-    "hooks",
-    "provider",
-    "providers",
-    "name",
-    "id",
-    "steps",
-    "on_change",
-    "off_change",
-    "acting",
-    "compliance",
-    "rule",
-}
+# What does no I/O stays as it is: these methods, and what was set when an object was made.
+NOT_AWAITED = WITHOUT_IO | {"bound", "hooks", "providers", "name", "id", "steps"}
 # What is waited for in its turn, and what makes it awaitable.
 AWAITED = {"Receipt": "to_async_receipt", "DocumentReceipt": "to_async_document_receipt"}
 # What waits for foreign code, which may itself wait for calls on these threads: it has a thread elsewhere.
@@ -301,7 +263,7 @@ def mirror_method(method: ast.FunctionDef) -> str:
     wrapped = mirrored_type != returned
     if "property" in decorators:
         value = f"self._own.{name}"
-        if not wrapped and name not in WITHOUT_IO:  # it reads: there is something to wait for
+        if not wrapped and name not in NOT_AWAITED:  # it reads: there is something to wait for
             return f"    @property\n    async def {name}(self) -> {mirrored_type}:\n{doc}        return await self._call(lambda: {value})\n"
         value = f"{unquote(mirrored_type)}({value}, self._threads)" if wrapped else value
         return f"    @property\n    def {name}(self) -> {mirrored_type}:\n{doc}        return {value}\n"
@@ -325,17 +287,17 @@ def mirror_method(method: ast.FunctionDef) -> str:
     how = "_call_apart" if name in ON_OTHER_THREADS else "_call"
     waited = f"await self.{how}(self._own.{name}{', ' if call_arguments(method) else ''}{call_arguments(method)})"
     if wrapped and "[" in mirrored_type:
-        made = f"        return {unquote(mirrored_type)}({call if name in WITHOUT_IO else waited}, self._threads)\n"
+        made = f"        return {unquote(mirrored_type)}({call if name in NOT_AWAITED else waited}, self._threads)\n"
     elif returned in AWAITED:
         made = f"        return {AWAITED[returned]}({waited})\n"
     elif wrapped:
         made = f"        view = {unquote(mirrored_type)}.__new__({unquote(mirrored_type)})\n"
-        made += f"        Mirror.__init__(view, {call if name in WITHOUT_IO else waited}, self._threads)\n        return view\n"
+        made += f"        Mirror.__init__(view, {call if name in NOT_AWAITED else waited}, self._threads)\n        return view\n"
     else:
-        made = f"        return {call if name in WITHOUT_IO else waited}\n"
+        made = f"        return {call if name in NOT_AWAITED else waited}\n"
     if name == "close":
         made = f"        {waited}\n        self._threads.shutdown(wait=False)\n"
-    prefix = "" if name in WITHOUT_IO else "async "
+    prefix = "" if name in NOT_AWAITED else "async "
     return f"    {prefix}def {name}({arguments}) -> {mirrored_type}:\n{doc}{made}"
 
 

@@ -3007,20 +3007,6 @@ class AsyncMemory(AsyncRecords):
         await self.close()
 
 
-class AsyncBatchView(AsyncMemory):
-    """A view whose writes wait to be made as one; what `Memory.batch()` lends."""
-
-    @property
-    def _own(self) -> BatchView:
-        return cast("BatchView", self._mirrored)
-
-    @property
-    def receipt(self) -> AsyncReceipt | None:
-        """What the batch did, once its block has ended."""
-        held = self._own.receipt
-        return None if held is None else to_async_receipt(held)
-
-
 class AsyncRecentMessages(Mirror):
     """The latest messages of one room on a Redis server, with no store beside: for conversations that may be forgotten.
 
@@ -3151,3 +3137,17 @@ class AsyncRecentMessages(Mirror):
     ) -> None:
         """Close it."""
         await self.close()
+
+
+class AsyncBatchView(AsyncMemory):
+    """A view whose writes wait to be made as one; what `Memory.batch()` lends."""
+
+    @property
+    def _own(self) -> BatchView:
+        return cast("BatchView", self._mirrored)
+
+    @property
+    def receipt(self) -> AsyncReceipt | None:
+        """What the batch did, once its block has ended."""
+        held = self._own.receipt
+        return None if held is None else to_async_receipt(held)

@@ -10,6 +10,7 @@ import pytest
 
 from rememo import AsyncMemory, Memory, aio
 from rememo.errors import AlreadyExists, Closed
+from rememo.public_operations import WITHOUT_IO
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +26,6 @@ PAIRS = [
     for name, mirrored in vars(aio).items()
     if name.startswith("Async") and isinstance(mirrored, type) and issubclass(mirrored, aio.Mirror)
 ]
-PLAIN = {"scope", "pool", "provider", "on_change", "off_change", "acting", "compliance", "rule"}
 
 
 def public(kind: type) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def test_names_and_signatures_are_the_same(plain: type, mirrored: type):
         theirs = [parameter.default for parameter in inspect.signature(twin).parameters.values()]
         assert ours == theirs, name
         waits = inspect.iscoroutinefunction(twin) or inspect.isasyncgenfunction(inspect.unwrap(twin))
-        assert waits != (name in PLAIN), name
+        assert waits != (name in WITHOUT_IO), name
 
 
 def test_the_same_calls_give_the_same_results():

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, Final, Protocol
 
-from rememo.observe.operations import operations
+from rememo.jobs.worker import Worker
+from rememo.public_operations import public_operations
 
 
 class Observer(Protocol):
@@ -20,6 +21,8 @@ class Observer(Protocol):
         ...
 
 
+WORK: Final = (Worker, "do", "jobs.work")
+"""What a worker does: an operation too, though no user calls it."""
 _MISSING: Final = object()
 _lock = threading.Lock()
 _observers: tuple[Observer, ...] = ()
@@ -34,9 +37,9 @@ def add_observer(watcher: Observer) -> None:
         if watcher in _observers:
             return
         if not _observers:
-            for face, name, operation in operations():
-                _original_methods[face, name] = vars(face).get(name, _MISSING)
-                setattr(face, name, _wrap(operation, getattr(face, name)))
+            for owner, name, operation in (*public_operations(), WORK):
+                _original_methods[owner, name] = vars(owner).get(name, _MISSING)
+                setattr(owner, name, _wrap(operation, getattr(owner, name)))
         _observers = (*_observers, watcher)
 
 
@@ -46,11 +49,11 @@ def remove_observer(watcher: Observer) -> None:
     with _lock:
         _observers = tuple(observer for observer in _observers if observer is not watcher)
         if not _observers:
-            for (face, name), before in _original_methods.items():
+            for (owner, name), before in _original_methods.items():
                 if before is _MISSING:
-                    delattr(face, name)
+                    delattr(owner, name)
                 else:
-                    setattr(face, name, before)
+                    setattr(owner, name, before)
             _original_methods.clear()
 
 

@@ -33,6 +33,8 @@ class Operation:
 
     guarded: tuple[str, ...] = ()
     """Parameters that need the right `admin`."""
+    batched: bool = False
+    """Whether it can be part of a batch: it writes, and only within its scope."""
     more: bool = False
     """Whether the method takes further fields by name, and checks them itself."""
     reports: bool = False
@@ -61,27 +63,27 @@ def _write(verb: Literal["POST", "PUT", "PATCH", "DELETE"], path: str, calls: st
 def _plans(noun: str) -> list[Operation]:
     """Return the routes that goals and tasks share."""
     return [
-        _write("POST", f"/{noun}", f"{noun}.add", status=201),
+        _write("POST", f"/{noun}", f"{noun}.add", batched=True, status=201),
         _read("GET", f"/{noun}", f"{noun}.list"),
         _read("GET", f"/{noun}:open", f"{noun}.open"),
         _read("GET", f"/{noun}/{{id}}", f"{noun}.get"),
-        _write("PATCH", f"/{noun}/{{id}}", f"{noun}.update"),
-        _write("POST", f"/{noun}/{{id}}/done", f"{noun}.done"),
-        _write("POST", f"/{noun}/{{id}}/drop", f"{noun}.drop"),
+        _write("PATCH", f"/{noun}/{{id}}", f"{noun}.update", batched=True),
+        _write("POST", f"/{noun}/{{id}}/done", f"{noun}.done", batched=True),
+        _write("POST", f"/{noun}/{{id}}/drop", f"{noun}.drop", batched=True),
     ]
 
 
 OPERATIONS: Final = (
     # Records
-    _write("POST", "/records", "add", status=201),
-    _write("POST", "/records:bulk", "add_many", status=201),
+    _write("POST", "/records", "add", batched=True, status=201),
+    _write("POST", "/records:bulk", "add_many", batched=True, status=201),
     _write("POST", "/records:delete", "delete_where"),
     _write("POST", "/batch", "batch"),
     _read("GET", "/records:count", "count"),
     _read("GET", "/records", "list"),
     _read("GET", "/records/{id}", "get"),
-    _write("PATCH", "/records/{id}", "update"),
-    _write("DELETE", "/records/{id}", "delete"),
+    _write("PATCH", "/records/{id}", "update", batched=True),
+    _write("DELETE", "/records/{id}", "delete", batched=True),
     _write("DELETE", "/records", "clear"),
     _read("GET", "/records/{id}/history", "history", guarded=("quarantined",)),
     _read("POST", "/search", "search"),
@@ -94,8 +96,8 @@ OPERATIONS: Final = (
     _read("POST", "/compose", "compose"),
     _read("POST", "/ask", "ask"),
     # Messages
-    _write("POST", "/messages", "messages.add", status=201),
-    _write("POST", "/messages:pair", "messages.add_pair", status=201),
+    _write("POST", "/messages", "messages.add", batched=True, status=201),
+    _write("POST", "/messages:pair", "messages.add_pair", batched=True, status=201),
     _read("GET", "/messages", "messages.history"),
     _write("DELETE", "/messages", "messages.clear"),
     _read("GET", "/messages:latest", "messages.latest"),
@@ -145,16 +147,16 @@ OPERATIONS: Final = (
     *_plans("goals"),
     *_plans("tasks"),
     _read("GET", "/tasks:due", "tasks.due"),
-    _write("POST", "/actions", "actions.add", status=201),
+    _write("POST", "/actions", "actions.add", batched=True, status=201),
     _read("GET", "/actions", "actions.list"),
     _read("GET", "/actions:latest", "actions.latest"),
     _read("GET", "/actions:success-rate", "actions.success_rate"),
     _read("GET", "/actions/{id}", "actions.get"),
-    _write("POST", "/thoughts", "thoughts.add", status=201),
+    _write("POST", "/thoughts", "thoughts.add", batched=True, status=201),
     _read("GET", "/thoughts", "thoughts.list"),
     _read("GET", "/thoughts:latest", "thoughts.latest"),
     _read("GET", "/thoughts/{id}", "thoughts.get"),
-    _write("POST", "/posts", "posts.add", status=201),
+    _write("POST", "/posts", "posts.add", batched=True, status=201),
     _read("GET", "/posts", "posts.list"),
     _read("GET", "/posts:recent-locations", "posts.recent_locations"),
     _read("GET", "/posts/{id}", "posts.get"),
@@ -192,19 +194,19 @@ OPERATIONS: Final = (
     _write("PUT", "/working:limits", "working.limit"),
     _write("DELETE", "/working:limits", "working.unlimit"),
     _write("POST", "/working:prune", "working.prune"),
-    _write("POST", "/working:think", "working.think", status=201),
-    _write("POST", "/todos", "working.todos.add", status=201),
+    _write("POST", "/working:think", "working.think", batched=True, status=201),
+    _write("POST", "/todos", "working.todos.add", batched=True, status=201),
     _read("GET", "/todos", "working.todos.list"),
     _read("GET", "/todos:next", "working.todos.next"),
     _read("GET", "/todos/{id}", "working.todos.get"),
-    _write("PATCH", "/todos/{id}", "working.todos.update"),
-    _write("POST", "/todos/{id}/done", "working.todos.done"),
-    _write("POST", "/todos/{id}/drop", "working.todos.drop"),
-    _write("DELETE", "/todos/{id}", "working.todos.delete"),
+    _write("PATCH", "/todos/{id}", "working.todos.update", batched=True),
+    _write("POST", "/todos/{id}/done", "working.todos.done", batched=True),
+    _write("POST", "/todos/{id}/drop", "working.todos.drop", batched=True),
+    _write("DELETE", "/todos/{id}", "working.todos.delete", batched=True),
     _read("GET", "/values", "working.context.all"),
     _read("GET", "/values/{name}", "working.context.get", without=("default",)),
-    _write("PUT", "/values/{name}", "working.context.set"),
-    _write("DELETE", "/values/{name}", "working.context.delete"),
+    _write("PUT", "/values/{name}", "working.context.set", batched=True),
+    _write("DELETE", "/values/{name}", "working.context.delete", batched=True),
     _read("GET", "/typed/{name}", "typed.get"),
     _write("PUT", "/typed/{name}", "typed.set"),
     _write("DELETE", "/typed/{name}", "typed.clear"),
@@ -258,15 +260,8 @@ OPERATIONS: Final = (
     Operation("POST", "/maintain", "maintain", "admin", reach="store", reports=True),
 )
 
-BATCHED: Final = frozenset(
-    {
-        "add", "add_many", "update", "delete", "messages.add", "messages.add_pair", "actions.add", "thoughts.add",
-        "posts.add", "goals.add", "goals.update", "goals.done", "goals.drop", "tasks.add", "tasks.update", "tasks.done",
-        "tasks.drop", "working.think", "working.todos.add", "working.todos.update", "working.todos.done",
-        "working.todos.drop", "working.todos.delete", "working.context.set", "working.context.delete",
-    }
-)  # fmt: skip
-"""The operations that can be part of a batch; all of them write, and only within their scope."""
+BATCHED: Final = frozenset(operation.method_path for operation in OPERATIONS if operation.batched)
+"""The operations that can be part of a batch."""
 
 NOT_SERVED: Final = {
     "acting": "the server says in whose name it acts: the key's",

@@ -1,7 +1,11 @@
-"""The observed operations: the public methods of `Memory` and its faces, by their public names."""
+"""The public operations of a memory: the classes that have them, and the names that they go by.
+
+The async mirror and the HTTP client are generated from this list, and whoever observes operations wraps them. Routes, rights
+and what a batch may hold are in `rememo.serve.rest.operations`: a row for each method, or the reason why it has none.
+"""
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from rememo.collections.actions import Actions
@@ -16,7 +20,6 @@ from rememo.collections.revisions import Revisions
 from rememo.collections.summaries import Summaries
 from rememo.collections.tasks import Tasks
 from rememo.collections.thoughts import Thoughts
-from rememo.jobs.worker import Worker
 from rememo.keep.archive import Archive
 from rememo.keep.audit import Audit
 from rememo.keep.quarantine import Quarantine
@@ -33,12 +36,13 @@ from rememo.working.todos import Todos
 from rememo.working.typed import Typed
 from rememo.working.working import Working
 
-FACES: Final[dict[type[Any], str]] = {
-    Memory: "",
+PUBLIC_CLASSES: Final[Mapping[type[Any], str]] = {
+    KeyValues: "kv.",
+    Cached: "kv.cached.",
     Messages: "messages.",
     Facts: "facts.",
-    Relationships: "relationships.",
     Revisions: "revisions.",
+    Relationships: "relationships.",
     Documents: "documents.",
     Goals: "goals.",
     Tasks: "tasks.",
@@ -47,12 +51,10 @@ FACES: Final[dict[type[Any], str]] = {
     Posts: "posts.",
     Summaries: "summaries.",
     Profiles: "profiles.",
-    Working: "working.",
     ContextValues: "working.context.",
     Todos: "working.todos.",
+    Working: "working.",
     Sessions: "sessions.",
-    KeyValues: "kv.",
-    Cached: "kv.cached.",
     Flow: "flow.",
     Typed: "typed.",
     Quarantine: "quarantine.",
@@ -60,32 +62,22 @@ FACES: Final[dict[type[Any], str]] = {
     Audit: "audit.",
     Retention: "retention.",
     Archive: "archive.",
+    Memory: "",
     RecentMessages: "recent.",
 }
-WORK: Final = "jobs.work"
-"""The worker's own operation."""
-# These only configure later calls, or return an object that does the work.
-_NOT_OPERATIONS: Final = {
-    "scope",
-    "pool",
-    "acting",
-    "compliance",
-    "provider",
-    "rule",
-    "on_change",
-    "off_change",
-    "flow",
-    "typed",
-}
+"""Each class with the prefix of its operations' names: a memory's own have none, those of its messages begin with `messages.`."""
+WITHOUT_IO: Final = frozenset({"scope", "pool", "acting", "compliance", "provider", "rule", "on_change", "off_change"})
+"""Methods that only configure later calls, or return a view that does the work: nothing is awaited, nothing is observed."""
+_OPENERS: Final = frozenset({"flow", "typed"})
+"""Methods that return an object whose methods are the operations."""
 
 
-def operations() -> Iterator[tuple[type[Any], str, str]]:
+def public_operations() -> Iterator[tuple[type[Any], str, str]]:
     """Yield each operation: its class, its method, and its public name."""
-    for face, prefix in FACES.items():
-        for name, method in inspect.getmembers(face, inspect.isfunction):
-            if not name.startswith("_") and name not in _NOT_OPERATIONS and _is_plain_function(method):
-                yield face, name, prefix + name
-    yield Worker, "do", WORK
+    for owner, prefix in PUBLIC_CLASSES.items():
+        for name, method in inspect.getmembers(owner, inspect.isfunction):
+            if not name.startswith("_") and name not in WITHOUT_IO | _OPENERS and _is_plain_function(method):
+                yield owner, name, prefix + name
 
 
 def _is_plain_function(method: Callable[..., Any]) -> bool:
