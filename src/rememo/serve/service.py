@@ -209,11 +209,11 @@ class Service:
         if reach is None or view_of(self.memory).engine.audit is None:
             return
         # By its route, not by its path: audit entries stay, and a path may name a person.
-        asked = f"{request.method} {getattr(request.scope.get('route'), 'path', '')}"
+        route = f"{request.method} {getattr(request.scope.get('route'), 'path', '')}"
 
         def note() -> None:
             with acting_as_key(request.state.key, request):
-                walled(self.memory, reach).audit.denied(asked, reason="forbidden")
+                walled(self.memory, reach).audit.denied(route, reason="forbidden")
 
         await self.run(note)
 
@@ -258,9 +258,9 @@ class Service:
             raise too_slow(self.options.body_seconds) from None
         return b"".join(parts)
 
-    def view(self, key: ApiKey, asked: dict[str, list[str]]) -> Memory:
+    def view(self, key: ApiKey, route: dict[str, list[str]]) -> Memory:
         """Return the view of a key, narrowed by the scope parameters of a request; never wider than the key."""
-        words = {name: values[0] for name, values in asked.items() if name != "as_of"}
+        words = {name: values[0] for name, values in route.items() if name != "as_of"}
         tenant = check_label(words.get("tenant", key.scope.tenant), "tenant")
         if key.tenant not in (ALL_TENANTS, tenant) or tenant == RESERVED:
             raise Forbidden(f"key {key.id} has no access to tenant {tenant!r}")
@@ -275,7 +275,7 @@ class Service:
             if key.is_bound:
                 raise Forbidden(f"key {key.id} is bound to labels and has no access to pools")
             memory = memory.pool(words["pool"])
-        for moment in asked.get("as_of", ()):
+        for moment in route.get("as_of", ()):
             memory = memory.as_of(parse_moment(moment))
         return memory
 

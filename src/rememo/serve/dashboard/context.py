@@ -16,16 +16,16 @@ _LISTED: Final = 20
 
 def context_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the preview; without a question, the form alone."""
-    asked = visit.query.get("q", "").strip()
+    question = visit.query.get("q", "").strip()
     budget = visit.number("max_tokens") if "max_tokens" in visit.query else BUDGET
     if not _LEAST <= budget <= _MOST:
         raise InvalidInput(f"the budget must be from {_LEAST:,} to {_MOST:,} tokens here, not {budget:,}")
-    form = {"asked": asked, "budget": budget, "least": _LEAST, "most": _MOST}
-    if not asked:
+    form = {"question": question, "budget": budget, "least": _LEAST, "most": _MOST}
+    if not question:
         return "context.html", {**form, "made": None}
     memory = visit.memory
     visit.begin()
-    made = memory.context(asked, max_tokens=budget)
+    made = memory.context(question, max_tokens=budget)
     counter = check_counter(None)
     parts = [
         {"name": name, "text": cut(text, _PART), "tokens": counter.count(text)}

@@ -56,9 +56,9 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     degrees = Counter(end for tie in latest for end in tie.ends)
     names = _display_names(latest)
     choices = [names[end] for end, _ in sorted(degrees.items(), key=lambda item: (-item[1], item[0]))[:_CHOICES]]
-    asked = visit.query.get("entity", "").strip()
-    wanted = asked or (choices[0] if choices else "")
-    form = {"asked": asked, "choices": choices, "slider": _slider(latest, valid_at, now)}
+    entity = visit.query.get("entity", "").strip()
+    wanted = entity or (choices[0] if choices else "")
+    form = {"entity": entity, "choices": choices, "slider": _slider(latest, valid_at, now)}
     if not wanted:
         return "graph.html", {**form, "centre": None}
     direct = _edges_around(memory, [folded(wanted)], valid_at)

@@ -26,17 +26,23 @@ def search_hits(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 
 def _search(visit: Visit) -> dict[str, Any]:
-    asked = visit.query.get("q", "").strip()[:_LONGEST]
+    question = visit.query.get("q", "").strip()[:_LONGEST]
     kind, after, before = visit.query.get("kind"), visit.time("after"), visit.time("before")
     filtered = kind is not None or after is not None or before is not None
     hits: list[Hit] = []
-    if asked or filtered:
+    if question or filtered:
         memory, valid_at = visit.memory, visit.time("valid_at")
         if kind is not None and kind not in FOUND:
             raise InvalidInput(f"there is no kind {kind[:50]!r} to be found; the kinds are {', '.join(FOUND)}")
         visit.begin()
-        hits = memory.search(asked, kind=kind, after=after, before=before, valid_at=valid_at, limit=_HITS, explain=True)
-    return {"asked": asked, "began": bool(asked or filtered), "hits": [(hit, score_parts(hit.reasons)) for hit in hits]}
+        hits = memory.search(
+            question, kind=kind, after=after, before=before, valid_at=valid_at, limit=_HITS, explain=True
+        )
+    return {
+        "question": question,
+        "began": bool(question or filtered),
+        "hits": [(hit, score_parts(hit.reasons)) for hit in hits],
+    }
 
 
 def score_parts(parts: Mapping[str, float]) -> list[dict[str, Any]]:

@@ -54,9 +54,9 @@ class Visit:
     @property
     def scope_query(self) -> dict[str, list[str]]:
         """The scope parameters and the time of the view."""
-        asked = {name: [self.query[name]] for name in SCOPE if name in self.query}
+        scope = {name: [self.query[name]] for name in SCOPE if name in self.query}
         known = self.time("known_at")
-        return asked if known is None else {**asked, "as_of": [known.isoformat()]}
+        return scope if known is None else {**scope, "as_of": [known.isoformat()]}
 
     @property
     def memory(self) -> Memory:
@@ -162,11 +162,11 @@ class Visit:
 
 def parse_query(params: QueryParams) -> dict[str, str]:
     """Return the known, non-empty query parameters, one value for each name."""
-    asked = {name: params[name] for name in _PARAMETERS if params.get(name)}
-    for name, value in asked.items():
+    known = {name: params[name] for name in _PARAMETERS if params.get(name)}
+    for name, value in known.items():
         if len(value) > _LONGEST:
             raise InvalidInput(f"{name} has more than {_LONGEST:,} characters; ask for less")
-    return asked
+    return known
 
 
 def parse_form(body: bytes) -> dict[str, str]:

@@ -119,11 +119,11 @@ def _graph_records(memory: "Memory") -> "Iterable[Record]":
 # ---- writing
 
 
-def create_entities(memory: "Memory", caller: ToolCaller, given: EntitiesArguments) -> ToolOutput:
+def create_entities(memory: "Memory", caller: ToolCaller, arguments: EntitiesArguments) -> ToolOutput:
     """Create the entities whose names are new."""
     graph = load_graph(memory)
-    new = {entity.name: entity for entity in reversed(given.entities) if entity.name not in graph.nodes}
-    fresh = [new[name] for name in dict.fromkeys(entity.name for entity in given.entities) if name in new]
+    new = {entity.name: entity for entity in reversed(arguments.entities) if entity.name not in graph.nodes}
+    fresh = [new[name] for name in dict.fromkeys(entity.name for entity in arguments.entities) if name in new]
     items: list[dict[str, Any]] = []
     for entity in fresh:
         entity.observations = list(dict.fromkeys(entity.observations))
@@ -133,19 +133,19 @@ def create_entities(memory: "Memory", caller: ToolCaller, given: EntitiesArgumen
     return EntitiesResult(entities=fresh), _to_json_text(fresh) + _describe_quarantined(receipt)
 
 
-def create_relations(memory: "Memory", caller: ToolCaller, given: RelationsArguments) -> ToolOutput:
+def create_relations(memory: "Memory", caller: ToolCaller, arguments: RelationsArguments) -> ToolOutput:
     """Create the relations that are new; as in the reference server, an end need not be an entity."""
     graph = load_graph(memory)
-    new = {relation.parts: relation for relation in given.relations if relation.parts not in graph.relations}
+    new = {relation.parts: relation for relation in arguments.relations if relation.parts not in graph.relations}
     receipt = _write(memory, caller, [_relation_item(relation) for relation in new.values()])
     fresh = list(new.values())
     return RelationsResult(relations=fresh), _to_json_text(fresh) + _describe_quarantined(receipt)
 
 
-def add_observations(memory: "Memory", caller: ToolCaller, given: ObservationsArguments) -> ToolOutput:
+def add_observations(memory: "Memory", caller: ToolCaller, arguments: ObservationsArguments) -> ToolOutput:
     """Add new observations to existing entities."""
     graph, added, items = load_graph(memory), list[AddedObservations](), list[dict[str, Any]]()
-    for observation in given.observations:
+    for observation in arguments.observations:
         node = graph.need(observation.entity_name)
         new = [text for text in dict.fromkeys(observation.contents) if text not in node.observations]
         added.append(AddedObservations(entityName=observation.entity_name, addedObservations=new))
@@ -156,9 +156,9 @@ def add_observations(memory: "Memory", caller: ToolCaller, given: ObservationsAr
     return ObservationsResult(results=added), _to_json_text(added) + _describe_quarantined(receipt)
 
 
-def delete_entities(memory: "Memory", caller: ToolCaller, given: NamesArguments) -> ToolOutput:
+def delete_entities(memory: "Memory", caller: ToolCaller, arguments: NamesArguments) -> ToolOutput:
     """Delete entities with their observations and relations."""
-    graph, gone = load_graph(memory), set(given.entityNames)
+    graph, gone = load_graph(memory), set(arguments.entityNames)
     ids: list[str] = []
     for name in gone & set(graph.nodes):
         ids += graph.nodes[name].ids
@@ -167,19 +167,19 @@ def delete_entities(memory: "Memory", caller: ToolCaller, given: NamesArguments)
     return _delete_records(memory, ids, "Entities deleted successfully")
 
 
-def delete_observations(memory: "Memory", caller: ToolCaller, given: DeletionsArguments) -> ToolOutput:
+def delete_observations(memory: "Memory", caller: ToolCaller, arguments: DeletionsArguments) -> ToolOutput:
     """Delete observations, word for word."""
     graph, ids = load_graph(memory), list[str]()
-    for deletion in given.deletions:
+    for deletion in arguments.deletions:
         node = graph.nodes.get(deletion.entity_name)
         if node is not None:
             ids += [id for text in deletion.observations for id in node.observations.pop(text, ())]
     return _delete_records(memory, ids, "Observations deleted successfully")
 
 
-def delete_relations(memory: "Memory", caller: ToolCaller, given: RelationsArguments) -> ToolOutput:
+def delete_relations(memory: "Memory", caller: ToolCaller, arguments: RelationsArguments) -> ToolOutput:
     """Delete relations."""
-    graph, gone = load_graph(memory), {relation.parts for relation in given.relations}
+    graph, gone = load_graph(memory), {relation.parts for relation in arguments.relations}
     ids = [id for parts, kept in graph.relations.items() if parts in gone for id in kept]
     return _delete_records(memory, ids, "Relations deleted successfully")
 
@@ -238,7 +238,7 @@ def _describe_quarantined(receipt: "Receipt | None") -> str:
 # ---- reading
 
 
-def read_graph(memory: "Memory", caller: ToolCaller, given: NoArguments) -> ToolOutput:
+def read_graph(memory: "Memory", caller: ToolCaller, arguments: NoArguments) -> ToolOutput:
     """Return the whole graph."""
     graph = load_graph(memory)
     result = GraphResult(
@@ -248,9 +248,9 @@ def read_graph(memory: "Memory", caller: ToolCaller, given: NoArguments) -> Tool
     return result, _to_json_text(result)
 
 
-def search_nodes(memory: "Memory", caller: ToolCaller, given: QueryArguments) -> ToolOutput:
+def search_nodes(memory: "Memory", caller: ToolCaller, arguments: QueryArguments) -> ToolOutput:
     """Return the nodes that contain the query; when none contains a query of several words, those that search finds."""
-    graph, query = load_graph(memory), given.query.lower()
+    graph, query = load_graph(memory), arguments.query.lower()
     names = [
         name
         for name, node in graph.nodes.items()
@@ -260,7 +260,10 @@ def search_nodes(memory: "Memory", caller: ToolCaller, given: QueryArguments) ->
     ]
     if not names and len(query.split()) > 1:
         hits = memory.search(
-            given.query, kind="note", metadata={_METADATA_KEY: {"$in": ["entity", "observation"]}}, limit=_MOST_FOUND
+            arguments.query,
+            kind="note",
+            metadata={_METADATA_KEY: {"$in": ["entity", "observation"]}},
+            limit=_MOST_FOUND,
         )
         names = [
             hit.record.data[_METADATA_KEY]["entity"] for hit in hits if hit.score >= _MIN_RELATIVE_SCORE * hits[0].score
@@ -269,9 +272,9 @@ def search_nodes(memory: "Memory", caller: ToolCaller, given: QueryArguments) ->
     return result, _to_json_text(result)
 
 
-def open_nodes(memory: "Memory", caller: ToolCaller, given: NodesArguments) -> ToolOutput:
+def open_nodes(memory: "Memory", caller: ToolCaller, arguments: NodesArguments) -> ToolOutput:
     """Return the nodes of these names."""
-    result = load_graph(memory).around(given.names)
+    result = load_graph(memory).around(arguments.names)
     return result, _to_json_text(result)
 
 

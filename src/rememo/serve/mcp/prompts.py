@@ -29,8 +29,8 @@ class PromptTemplate:
     render: "Callable[[Memory, Mapping[str, str]], str]"
 
 
-def _write_about_me(memory: "Memory", given: Mapping[str, str]) -> str:
-    user = given.get("user") or None
+def _write_about_me(memory: "Memory", arguments: Mapping[str, str]) -> str:
+    user = arguments.get("user") or None
     view = memory.scope(user=user)
     who = view.bound.user
     lines = [fact_line(fact_item(fact)) for fact in view.facts.list(limit=_MOST_FACTS)]
@@ -46,8 +46,8 @@ def _write_about_me(memory: "Memory", given: Mapping[str, str]) -> str:
     )
 
 
-def _write_summary(memory: "Memory", given: Mapping[str, str]) -> str:
-    room = given.get("room") or memory.bound.room
+def _write_summary(memory: "Memory", arguments: Mapping[str, str]) -> str:
+    room = arguments.get("room") or memory.bound.room
     if not room:
         raise InvalidInput("say which room: room is one of " + ", ".join(memory.rooms()[:20]))
     try:
@@ -80,11 +80,11 @@ PROMPTS: Final = (
 )
 
 
-def render_prompt(memory: "Memory", name: str, given: Mapping[str, str]) -> str:
+def render_prompt(memory: "Memory", name: str, arguments: Mapping[str, str]) -> str:
     """Return the text of a prompt; raises `NotFound` when there is none of this name."""
     for prompt in PROMPTS:
         if prompt.name == name:
-            if unknown := set(given) - set(prompt.arguments):
+            if unknown := set(arguments) - set(prompt.arguments):
                 raise InvalidInput(f"{name} has no argument {min(unknown)!r}; it takes {', '.join(prompt.arguments)}")
-            return prompt.render(memory, given)
+            return prompt.render(memory, arguments)
     raise NotFound(f"there is no prompt {name!r}; there are {', '.join(prompt.name for prompt in PROMPTS)}")

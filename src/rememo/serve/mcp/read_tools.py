@@ -52,15 +52,15 @@ class RecallResult(FencedResult):
     items: list[MemoryItem]
 
 
-def recall(memory: "Memory", caller: ToolCaller, asked: RecallArguments) -> ToolOutput:
+def recall(memory: "Memory", caller: ToolCaller, arguments: RecallArguments) -> ToolOutput:
     """Search, best hits first."""
     hits = memory.search(
-        asked.query,
-        limit=asked.limit,
-        kind=asked.kinds or None,
-        after=parse_time(asked.after, "after"),
-        before=parse_time(asked.before, "before"),
-        at=parse_time(asked.at, "at"),
+        arguments.query,
+        limit=arguments.limit,
+        kind=arguments.kinds or None,
+        after=parse_time(arguments.after, "after"),
+        before=parse_time(arguments.before, "before"),
+        at=parse_time(arguments.at, "at"),
         threshold=FLOOR,
     )
     items = [hit_item(hit) for hit in hits]
@@ -85,9 +85,9 @@ class ContextResult(ToolResult):
     ids: list[str] = Field(description="The memories it shows, in the order of their numbers.")
 
 
-def context(memory: "Memory", caller: ToolCaller, asked: ContextArguments) -> ToolOutput:
+def context(memory: "Memory", caller: ToolCaller, arguments: ContextArguments) -> ToolOutput:
     """Return the context for a question within a token budget."""
-    built = memory.context(asked.query, max_tokens=asked.max_tokens, at=parse_time(asked.at, "at"))
+    built = memory.context(arguments.query, max_tokens=arguments.max_tokens, at=parse_time(arguments.at, "at"))
     ids = [record.id for record in built.records]
     text = built.text or "Nothing was remembered about this."
     return ContextResult(text=built.text, tokens=built.tokens, ids=ids), text
@@ -109,14 +109,14 @@ class FactsResult(FencedResult):
     facts: list[FactItem]
 
 
-def facts(memory: "Memory", caller: ToolCaller, asked: FactsArguments) -> ToolOutput:
+def facts(memory: "Memory", caller: ToolCaller, arguments: FactsArguments) -> ToolOutput:
     """Return the facts that are valid."""
     known = memory.facts.list(
-        subject=asked.subject or None,
-        predicate=asked.predicate or None,
-        valid_at=parse_time(asked.at, "at"),
-        current_only=not asked.all,
-        limit=asked.limit,
+        subject=arguments.subject or None,
+        predicate=arguments.predicate or None,
+        valid_at=parse_time(arguments.at, "at"),
+        current_only=not arguments.all,
+        limit=arguments.limit,
     )
     shown = [fact_item(fact) for fact in known]
     return FactsResult(facts=shown), fence_lines(map(fact_line, shown), nothing="No such fact is known.")
@@ -140,13 +140,13 @@ class HistoryResult(FencedResult):
     items: list[MemoryItem]
 
 
-def history(memory: "Memory", caller: ToolCaller, asked: HistoryArguments) -> ToolOutput:
+def history(memory: "Memory", caller: ToolCaller, arguments: HistoryArguments) -> ToolOutput:
     """Return the versions of one memory, or the latest of all."""
-    if asked.id:
-        items = [memory_item(version) for version in memory.history(asked.id)][-asked.limit :]
+    if arguments.id:
+        items = [memory_item(version) for version in memory.history(arguments.id)][-arguments.limit :]
         lines = [f"version {item.version}: {memory_line(item)}" for item in items]
     else:
-        records = memory.list(kind=_SAID_KINDS, before=parse_time(asked.before, "before"), limit=asked.limit)
+        records = memory.list(kind=_SAID_KINDS, before=parse_time(arguments.before, "before"), limit=arguments.limit)
         items = [memory_item(record) for record in records]
         lines = [memory_line(item) for item in items]
     return HistoryResult(items=items), fence_lines(lines, nothing="Nothing was said or noted here.")
@@ -176,9 +176,9 @@ class TasksResult(FencedResult):
     tasks: list[TaskItem]
 
 
-def tasks(memory: "Memory", caller: ToolCaller, asked: TasksArguments) -> ToolOutput:
+def tasks(memory: "Memory", caller: ToolCaller, arguments: TasksArguments) -> ToolOutput:
     """Return the open tasks."""
-    open_tasks = memory.tasks.due(limit=asked.limit) if asked.due else memory.tasks.open(limit=asked.limit)
+    open_tasks = memory.tasks.due(limit=arguments.limit) if arguments.due else memory.tasks.open(limit=arguments.limit)
     shown = [task_item(task) for task in open_tasks]
     return TasksResult(tasks=shown), fence_lines(map(task_line, shown), nothing="There is nothing to be done.")
 

@@ -105,10 +105,10 @@ class RequestHandlers:
         if self._turn is not None and tool.right == "write":
             turn = self._turn
         try:
-            given = tool.arguments(params.arguments)
+            arguments = tool.arguments(params.arguments)
             async with turn:
                 answer, text = await self._access.call(
-                    ctx, lambda memory: tool.handler(_narrow_view(memory, given), caller, given)
+                    ctx, lambda memory: tool.handler(_narrow_view(memory, arguments), caller, arguments)
                 )
         except RememoError as error:
             return CallToolResult(content=[TextContent(text=describe_error(error))], is_error=True)
@@ -183,8 +183,8 @@ class RequestHandlers:
     async def prompt(self, ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
         """Render a prompt."""
         await self._need_read(ctx)
-        given: Mapping[str, str] = params.arguments or {}
-        text = await self._run(ctx, lambda memory: prompts.render_prompt(memory, params.name, given))
+        arguments: Mapping[str, str] = params.arguments or {}
+        text = await self._run(ctx, lambda memory: prompts.render_prompt(memory, params.name, arguments))
         return GetPromptResult(messages=[PromptMessage(role="user", content=TextContent(text=text))])
 
     async def complete(self, ctx: Context, params: CompleteRequestParams) -> CompleteResult:
@@ -307,11 +307,11 @@ def _tool_declaration(tool: Tool, caller: ToolCaller) -> McpTool:
     )
 
 
-def _narrow_view(memory: "Memory", given: object) -> "Memory":
+def _narrow_view(memory: "Memory", arguments: object) -> "Memory":
     """Return the caller's view, narrowed by the labels among the arguments."""
-    if not isinstance(given, ScopedArguments) or (given.user, given.room) == (None, None):
+    if not isinstance(arguments, ScopedArguments) or (arguments.user, arguments.room) == (None, None):
         return memory
-    return memory.scope(user=given.user, room=given.room)
+    return memory.scope(user=arguments.user, room=arguments.room)
 
 
 def _resource_result(uri: str, text: str, kind: str) -> ReadResourceResult:

@@ -44,22 +44,22 @@ class KeyedAccess:
     async def caller(self, ctx: Context) -> ToolCaller:
         """Return the caller with the rights and labels of its key."""
         request = _request(ctx)
-        key, asked = _admitted_request(request)
+        key, scope = _admitted_request(request)
         rights = cast("frozenset[Right]", frozenset(key.rights) & {"read", "write"})
-        if "as_of" in asked:
+        if "as_of" in scope:
             rights = rights - {"write"}
-        bound = {name for name in LABELS if getattr(key, name) is not None or name in asked}
+        bound = {name for name in LABELS if getattr(key, name) is not None or name in scope}
         return ToolCaller(source=source_of(ctx), rights=rights, bound=frozenset(bound))
 
     async def call(self, ctx: Context, work: "Callable[[Memory], T]") -> T:
         """Run a function with the key's view."""
         request = _request(ctx)
-        key, asked = _admitted_request(request)
+        key, scope = _admitted_request(request)
 
         def run() -> T:
             try:
                 with acting_as_key(key, request):
-                    return work(self._service.view(key, asked))
+                    return work(self._service.view(key, scope))
             except StorageError as error:
                 if STATUS[error.code] != _SERVER_FAULT:
                     raise
@@ -104,21 +104,21 @@ class McpEndpoint:
 
     def _admit(self, request: Request) -> tuple[ApiKey, dict[str, list[str]]]:
         """Return the key and the scope of a request; raises before the protocol starts when the key has no access."""
-        key, asked = self._service.authenticate(request), _scope_parameters(request)
-        self._service.view(key, asked)
-        return key, asked
+        key, scope = self._service.authenticate(request), _scope_parameters(request)
+        self._service.view(key, scope)
+        return key, scope
 
 
 def _scope_parameters(request: Request) -> dict[str, list[str]]:
     """Return the scope parameters of the query."""
-    asked: dict[str, list[str]] = {}
+    scope: dict[str, list[str]] = {}
     for name, value in parse_qsl(request.url.query, keep_blank_values=True):
         if name not in _PARAMETERS:
             raise InvalidInput(f"unknown parameter {name[:100]!r}; this route takes {', '.join(_PARAMETERS)}")
-        if name in asked and name != "as_of":
+        if name in scope and name != "as_of":
             raise InvalidInput(f"{name} is given twice")
-        asked.setdefault(name, []).append(value)
-    return asked
+        scope.setdefault(name, []).append(value)
+    return scope
 
 
 def _request(ctx: Context) -> Request:

@@ -78,10 +78,10 @@ class Tool:
     destructive: bool = False
     idempotent: bool = True
 
-    def arguments(self, given: Mapping[str, Any] | None) -> ToolArguments:
+    def arguments(self, arguments: Mapping[str, Any] | None) -> ToolArguments:
         """Validate arguments; raises `InvalidInput` with the errors field by field."""
         try:
-            return self.arguments_model.model_validate(dict(given or {}))
+            return self.arguments_model.model_validate(dict(arguments or {}))
         except ValidationError as error:
             raise InvalidInput(f"invalid arguments for {self.name}: {_describe_errors(error)}") from None
 

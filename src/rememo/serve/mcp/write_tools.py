@@ -75,39 +75,41 @@ class RememberResult(ToolResult):
     facts: list[FactItem] = Field(default_factory=list[FactItem], description="Facts that were kept with it.")
 
 
-def remember(memory: "Memory", caller: ToolCaller, given: RememberArguments) -> ToolOutput:
+def remember(memory: "Memory", caller: ToolCaller, arguments: RememberArguments) -> ToolOutput:
     """Store a statement, unless it is known already."""
-    text = without_recalled(given.text).strip()
-    if not given.text.strip():
+    text = without_recalled(arguments.text).strip()
+    if not arguments.text.strip():
         raise InvalidInput("the text is empty; give the statement to remember")
     if not text:
         raise InvalidInput(
             "this text was recalled from memory and is stored already; state what is new in your own words"
         )
-    happened = parse_time(given.happened, "happened")
-    _check_facts(given.facts or [])
-    if given.facts and _looks_suspicious(caller, lines := [_fact_text(fact) for fact in given.facts]):
+    happened = parse_time(arguments.happened, "happened")
+    _check_facts(arguments.facts or [])
+    if arguments.facts and _looks_suspicious(caller, lines := [_fact_text(fact) for fact in arguments.facts]):
         # Facts are quarantined with their source. So they are added to the text, where the guard sees them.
-        text, given = "\n".join((text, *lines)), given.model_copy(update={"facts": None})
-    if given.replaces:
-        receipt = _replace_text(memory, caller, given.replaces, text, given.importance)
+        text, arguments = "\n".join((text, *lines)), arguments.model_copy(update={"facts": None})
+    if arguments.replaces:
+        receipt = _replace_text(memory, caller, arguments.replaces, text, arguments.importance)
         outcome: Literal["added", "known", "replaced", "held back"] = "replaced"
     else:
         if (known := _find_same_text(memory, caller, text)) is not None:
-            shown = _keep_facts(memory, caller, given, text, known)
+            shown = _keep_facts(memory, caller, arguments, text, known)
             return RememberResult(id=known, outcome="known", facts=shown), _describe_facts(
                 f"Known already as {known}.", shown
             )
         # Given facts say more than the rules can extract, such as since when: then nothing else is extracted.
-        learn = given.facts is None
-        receipt = memory.add(text, occurred_at=happened, importance=given.importance, source=caller.source, learn=learn)
+        learn = arguments.facts is None
+        receipt = memory.add(
+            text, occurred_at=happened, importance=arguments.importance, source=caller.source, learn=learn
+        )
         outcome = "added"
     id = receipt.ids[0]
     if receipt.quarantined:
         reason = receipt.quarantined[id]
         text_result = f"Stored as {id}, but held back and not recalled until a person releases it: {reason}."
         return RememberResult(id=id, outcome="held back", reason=reason), text_result
-    shown = _keep_facts(memory, caller, given, text, id)
+    shown = _keep_facts(memory, caller, arguments, text, id)
     return RememberResult(id=id, outcome=outcome, facts=shown), _describe_facts(f"Remembered as {id}.", shown)
 
 
@@ -165,11 +167,11 @@ def _find_same_text(memory: "Memory", caller: ToolCaller, text: str) -> str | No
 
 
 def _keep_facts(
-    memory: "Memory", caller: ToolCaller, given: RememberArguments, text: str, source: str
+    memory: "Memory", caller: ToolCaller, arguments: RememberArguments, text: str, source: str
 ) -> list[FactItem]:
     """Store the given facts; return all facts of the source, for callers with the right to read."""
-    happened = parse_time(given.happened, "happened")
-    for fact in given.facts if given.facts is not None else _extract_facts(memory, source, text):
+    happened = parse_time(arguments.happened, "happened")
+    for fact in arguments.facts if arguments.facts is not None else _extract_facts(memory, source, text):
         memory.facts.add(
             fact.subject, fact.predicate, fact.object, confidence=_CONFIDENCE, sources=[source],
             valid_from=parse_time(fact.since, "since") or happened, valid_to=parse_time(fact.until, "until"), wording=text,
@@ -219,12 +221,12 @@ class LogTurnResult(ToolResult):
     held_back: list[str] = Field(default_factory=list[str], description="Those that wait for a person to release them.")
 
 
-def log_turn(memory: "Memory", caller: ToolCaller, given: LogTurnArguments) -> ToolOutput:
+def log_turn(memory: "Memory", caller: ToolCaller, arguments: LogTurnArguments) -> ToolOutput:
     """Store an exchange verbatim."""
-    if given.assistant_said:
-        receipt = memory.messages.add_pair(given.user_said, given.assistant_said, source=caller.source)
+    if arguments.assistant_said:
+        receipt = memory.messages.add_pair(arguments.user_said, arguments.assistant_said, source=caller.source)
     else:
-        receipt = memory.messages.add("user", given.user_said, source=caller.source)
+        receipt = memory.messages.add("user", arguments.user_said, source=caller.source)
     held = list(receipt.quarantined)
     message = f"Kept as {' and '.join(receipt.ids)}; facts are learned from it in a moment."
     if held:
@@ -248,9 +250,9 @@ class ForgetResult(ToolResult):
     not_found: list[str]
 
 
-def forget(memory: "Memory", caller: ToolCaller, given: ForgetArguments) -> ToolOutput:
+def forget(memory: "Memory", caller: ToolCaller, arguments: ForgetArguments) -> ToolOutput:
     """Delete memories, and the facts known from them alone, as one transaction."""
-    wanted = list(dict.fromkeys(given.ids))
+    wanted = list(dict.fromkeys(arguments.ids))
     existing = [record.id for record in memory.list(ids=wanted, limit=len(wanted))]
     forgotten, missing = [id for id in wanted if id in existing], [id for id in wanted if id not in existing]
     if not forgotten:
@@ -285,16 +287,20 @@ class NoteTaskResult(FencedResult):
     held_back: str | None = Field(default=None, description="Why it waits until a person releases it.")
 
 
-def note_task(memory: "Memory", caller: ToolCaller, given: NoteTaskArguments) -> ToolOutput:
+def note_task(memory: "Memory", caller: ToolCaller, arguments: NoteTaskArguments) -> ToolOutput:
     """Add a task, or update one."""
-    due = parse_time(given.due, "due")
-    if given.id:
-        id = _update_task(memory, given, due)
-    elif given.text and given.text.strip():
-        if given.status not in (None, "open"):
+    due = parse_time(arguments.due, "due")
+    if arguments.id:
+        id = _update_task(memory, arguments, due)
+    elif arguments.text and arguments.text.strip():
+        if arguments.status not in (None, "open"):
             raise InvalidInput("a new task is open; give the id of the task that is done or dropped")
         receipt = memory.tasks.add(
-            given.text, due=due, recurrence=given.repeats, priority=given.priority or 0, source=caller.source
+            arguments.text,
+            due=due,
+            recurrence=arguments.repeats,
+            priority=arguments.priority or 0,
+            source=caller.source,
         )
         id = receipt.ids[0]
         if receipt.quarantined:
@@ -308,24 +314,24 @@ def note_task(memory: "Memory", caller: ToolCaller, given: NoteTaskArguments) ->
     return NoteTaskResult(task=shown), fence_lines([task_line(shown)], nothing="")
 
 
-def _update_task(memory: "Memory", given: NoteTaskArguments, due: datetime | None) -> str:
-    id = given.id or ""
-    if given.text:
+def _update_task(memory: "Memory", arguments: NoteTaskArguments, due: datetime | None) -> str:
+    id = arguments.id or ""
+    if arguments.text:
         raise InvalidInput("the text of a known task is corrected by remember, with its id as replaces")
     changes: dict[str, object] = {}
     if due is not None:
         changes["due"] = due
-    if given.repeats is not None:
-        changes["recurrence"] = given.repeats
-    if given.priority is not None:
-        changes["priority"] = given.priority
-    if given.status == "open":
+    if arguments.repeats is not None:
+        changes["recurrence"] = arguments.repeats
+    if arguments.priority is not None:
+        changes["priority"] = arguments.priority
+    if arguments.status == "open":
         changes["status"] = "open"
     if changes:
         memory.tasks.update(id, **changes)  # pyright: ignore[reportArgumentType] - named as its parameters are
-    if given.status == "done":
+    if arguments.status == "done":
         memory.tasks.done(id)
-    elif given.status == "dropped":
+    elif arguments.status == "dropped":
         memory.tasks.drop(id)
     elif not changes:
         raise InvalidInput("say what changes: status, due, repeats or priority")

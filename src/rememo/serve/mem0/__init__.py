@@ -6,24 +6,25 @@ They have the same keys, the same tenant isolation and the same audit trail as o
 from collections.abc import Iterator
 from typing import Any, Final
 
+from rememo.serve.mem0.deleting import delete, delete_all, delete_many
 from rememo.serve.mem0.entities import delete_entity, list_entities
 from rememo.serve.mem0.reading import get_memory, list_memories, memory_history, search_memories
 from rememo.serve.mem0.request import Endpoint, Handler, Mem0Request, make_endpoint, not_supported
-from rememo.serve.mem0.writing import add, delete, delete_all, delete_many, update, update_many
+from rememo.serve.mem0.writing import add, update, update_many
 from rememo.serve.rest.operations import Right
 from rememo.serve.service import Service
 
 
-def ping(asked: Mem0Request) -> dict[str, Any]:
+def ping(request: Mem0Request) -> dict[str, Any]:
     """Handle `GET /v1/ping/`: their client expects an organisation and a project; a tenant is both."""
-    asked.allow_query()
-    tenant = asked.key.scope.tenant
+    request.allow_query()
+    tenant = request.key.scope.tenant
     return {"status": "ok", "message": "pong", "org_id": "rememo", "project_id": tenant, "user_email": None}
 
 
-def events(asked: Mem0Request) -> dict[str, Any]:
+def events(request: Mem0Request) -> dict[str, Any]:
     """Handle `GET /v1/events/`: adds are synchronous, so there are no events."""
-    asked.allow_query()
+    request.allow_query()
     return {"count": 0, "next": None, "previous": None, "results": []}
 
 

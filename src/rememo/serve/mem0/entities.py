@@ -20,10 +20,10 @@ _NAMES: Final[dict[str, Callable[[Memory], list[str]]]] = {
 }
 
 
-def list_entities(asked: Mem0Request) -> dict[str, Any]:
+def list_entities(request: Mem0Request) -> dict[str, Any]:
     """Handle `GET /v1/entities/`: all entities with memories in the key's scope, in one page."""
-    asked.allow_query()
-    memory = asked.view()
+    request.allow_query()
+    memory = request.view()
     results = [
         _to_entity(kind, name, *_first_and_last(memory.scope(**{label: name})))
         for kind, label in LABEL_OF.items()
@@ -37,16 +37,16 @@ def list_entities(asked: Mem0Request) -> dict[str, Any]:
     return {"count": len(results), "next": None, "previous": None, "results": results}
 
 
-def delete_entity(asked: Mem0Request) -> dict[str, Any]:
+def delete_entity(request: Mem0Request) -> dict[str, Any]:
     """Handle `DELETE /v2/entities/{type}/{name}/`: delete all records of an entity."""
-    asked.allow_query()
-    kind, name = asked.path["type"], asked.path["name"]
+    request.allow_query()
+    kind, name = request.path["type"], request.path["name"]
     if kind not in _TYPES:
         raise InvalidInput(f"unknown entity type {kind[:50]!r}; the types are {', '.join(_TYPES)}")
     if kind == "app":
-        count = asked.view().delete_where(metadata={APP: name})
+        count = request.view().delete_where(metadata={APP: name})
     else:
-        count = asked.view({LABEL_OF[kind]: name}).clear()
+        count = request.view({LABEL_OF[kind]: name}).clear()
     # Deleting an empty entity succeeds: their clients go through a list, in which a run may belong to a deleted user.
     return {"message": "Entity deleted successfully!", "count": count}
 

@@ -53,8 +53,8 @@ class FilterBody(RequestBody):
         if self.categories:
             plain["categories"] = {"in": self.categories}
         span = {"gte": self.start_date, "lte": self.end_date}
-        if given := {name: value for name, value in span.items() if value is not None}:
-            plain["created_at"] = given
+        if bounds := {name: value for name, value in span.items() if value is not None}:
+            plain["created_at"] = bounds
         return parse_filters(self.filters or None, plain or None)
 
 
@@ -69,29 +69,29 @@ class SearchBody(FilterBody):
     keyword_search: bool | None = None
 
 
-def search_memories(asked: Mem0Request) -> dict[str, Any]:
+def search_memories(request: Mem0Request) -> dict[str, Any]:
     """Handle `POST /v3/memories/search/`: the best hits of all alternatives.
 
     Their clients paste hits into prompts as they are, so superseded ones are left out, unless the query asks about the
     past or `latest_only` is false.
     """
-    asked.allow_query()
-    given = asked.body(SearchBody)
-    if not given.query.strip():
+    request.allow_query()
+    body = request.body(SearchBody)
+    if not body.query.strip():
         raise InvalidInput("the query is empty")
-    top = check_limit(_TOP if given.top_k is None else given.top_k, "top_k", maximum=_MOST_HITS)
-    least = from_mem0_score(check_unit(0.0 if given.threshold is None else given.threshold, "threshold"))
-    at = None if given.reference_date is None else parse_time(given.reference_date, "reference_date")
+    top = check_limit(_TOP if body.top_k is None else body.top_k, "top_k", maximum=_MOST_HITS)
+    least = from_mem0_score(check_unit(0.0 if body.threshold is None else body.threshold, "threshold"))
+    at = None if body.reference_date is None else parse_time(body.reference_date, "reference_date")
     best: dict[str, Hit] = {}
-    filters = _make_filters(asked, given)
+    filters = _make_filters(request, body)
     for engine, filter in filters:
-        whole = given.latest_only is False or is_about_past(given.query, at or engine.now())
+        whole = body.latest_only is False or is_about_past(body.query, at or engine.now())
         query = Query(
-            text=check_text(given.query, "query", max_bytes=engine.settings.max_text_bytes),
+            text=check_text(body.query, "query", max_bytes=engine.settings.max_text_bytes),
             filter=filter,
             limit=top if whole else min(_MOST_HITS, top + _EXTRA_HITS),
             threshold=least,
-            mode="words" if given.keyword_search else "hybrid",
+            mode="words" if body.keyword_search else "hybrid",
             at=at or engine.now(),
             explain=False,
         )
@@ -103,7 +103,7 @@ def search_memories(asked: Mem0Request) -> dict[str, Any]:
     ranked = sorted(best.values(), key=lambda hit: -hit.score)[:top]
     for engine, filter in filters:
         ranked = with_sources(engine, filter, ranked)
-    return {"results": [_select_fields(given.fields, to_search_result(hit)) for hit in ranked]}
+    return {"results": [_select_fields(body.fields, to_search_result(hit)) for hit in ranked]}
 
 
 def _search_without_retracted(engine: Engine, query: Query) -> list[Hit]:
@@ -118,13 +118,13 @@ def _search_without_retracted(engine: Engine, query: Query) -> list[Hit]:
     return search(engine, replace(query, filter=tested))
 
 
-def list_memories(asked: Mem0Request) -> dict[str, Any]:
+def list_memories(request: Mem0Request) -> dict[str, Any]:
     """Handle `POST /v3/memories/`: a page of matching memories, newest first."""
-    asked.allow_query("page", "page_size")
-    number, size = _whole_number(asked, "page", 1), _whole_number(asked, "page_size", _PAGE)
+    request.allow_query("page", "page_size")
+    number, size = _whole_number(request, "page", 1), _whole_number(request, "page_size", _PAGE)
     start, end = check_offset((number - 1) * size, "page"), number * size
-    given = asked.body(FilterBody)
-    filters = _make_filters(asked, given, _NOT_RETRACTED if given.latest_only is False else _NOT_SUPERSEDED)
+    body = request.body(FilterBody)
+    filters = _make_filters(request, body, _NOT_RETRACTED if body.latest_only is False else _NOT_SUPERSEDED)
     if len(filters) <= 1:
         records = [record for engine, filter in filters for record in _read_newest(engine, filter, size, start)]
         count = sum(engine.store.count(filter, engine.now()) for engine, filter in filters)
@@ -135,22 +135,22 @@ def list_memories(asked: Mem0Request) -> dict[str, Any]:
         count = _count_distinct(filters)
     return {
         "count": count,
-        "next": _page_url(asked, number + 1, size) if count > end else None,
-        "previous": _page_url(asked, number - 1, size) if number > 1 else None,
-        "results": _with_status(asked, records),
+        "next": _page_url(request, number + 1, size) if count > end else None,
+        "previous": _page_url(request, number - 1, size) if number > 1 else None,
+        "results": _with_status(request, records),
     }
 
 
-def get_memory(asked: Mem0Request) -> dict[str, Any]:
+def get_memory(request: Mem0Request) -> dict[str, Any]:
     """Handle `GET /v1/memories/{id}/`."""
-    asked.allow_query()
-    return _with_status(asked, [find_memory(asked.view(), asked.path["id"])])[0]
+    request.allow_query()
+    return _with_status(request, [find_memory(request.view(), request.path["id"])])[0]
 
 
-def memory_history(asked: Mem0Request) -> list[dict[str, Any]]:
+def memory_history(request: Mem0Request) -> list[dict[str, Any]]:
     """Handle `GET /v1/memories/{id}/history/`."""
-    asked.allow_query()
-    return to_history(asked.view().history(asked.path["id"]))
+    request.allow_query()
+    return to_history(request.view().history(request.path["id"]))
 
 
 def find_memory(memory: Memory, id: str) -> Record:
@@ -174,11 +174,11 @@ def _is_visible(record: Record) -> bool:
 # ---- inside
 
 
-def _make_filters(asked: Mem0Request, given: FilterBody, *conditions: Condition) -> list[tuple[Engine, Filter]]:
+def _make_filters(request: Mem0Request, body: FilterBody, *conditions: Condition) -> list[tuple[Engine, Filter]]:
     """Return a filter for each alternative, within the key's scope."""
     filters: list[tuple[Engine, Filter]] = []
-    for alternative in given.parse_filters():
-        view = view_of(asked.view(alternative.labels))
+    for alternative in body.parse_filters():
+        view = view_of(request.view(alternative.labels))
         view.wait_for_extraction()
         filter = view.filter(
             kind=sorted(alternative.kinds or ()), ids=None if alternative.ids is None else sorted(alternative.ids), after=alternative.after,
@@ -188,9 +188,9 @@ def _make_filters(asked: Mem0Request, given: FilterBody, *conditions: Condition)
     return filters
 
 
-def _with_status(asked: Mem0Request, records: Sequence[Record]) -> list[dict[str, Any]]:
+def _with_status(request: Mem0Request, records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return records as memories, each with its validity status."""
-    view = view_of(asked.view())
+    view = view_of(request.view())
     view.wait_for_extraction()
     statuses = record_statuses(view.engine, view.scope.tenant, records, view.engine.now())
     return [{**to_memory(record), **statuses[record.id].to_dict()} for record in records]
@@ -220,12 +220,12 @@ def _select_fields(fields: Sequence[str] | None, shown: dict[str, Any]) -> dict[
     return {name: value for name, value in shown.items() if name in fields or name == "id"}
 
 
-def _whole_number(asked: Mem0Request, name: str, default: int) -> int:
-    given = asked.query.get(name)
-    if given is not None and (not given.isascii() or not given.isdecimal() or len(given) > 9):  # noqa: PLR2004 - any
-        raise InvalidInput(f"{name} must be a whole number above zero, not {given[:50]!r}")
-    return check_limit(default if given is None else int(given), name, maximum=10_000)
+def _whole_number(request: Mem0Request, name: str, default: int) -> int:
+    text = request.query.get(name)
+    if text is not None and (not text.isascii() or not text.isdecimal() or len(text) > 9):  # noqa: PLR2004 - any
+        raise InvalidInput(f"{name} must be a whole number above zero, not {text[:50]!r}")
+    return check_limit(default if text is None else int(text), name, maximum=10_000)
 
 
-def _page_url(asked: Mem0Request, number: int, size: int) -> str:
-    return f"{asked.base}?{urlencode({'page': number, 'page_size': size})}"
+def _page_url(request: Mem0Request, number: int, size: int) -> str:
+    return f"{request.base}?{urlencode({'page': number, 'page_size': size})}"

@@ -21,6 +21,8 @@ from rememo.serve.service import Service, acting_as_key, require_right
 from rememo.serve.validation_errors import describe_errors
 from rememo.serve.write_only import strip_mem0_contents
 
+MOST_ITEMS: Final = 1_000
+"""The most messages or memories that one request may hold."""
 _SERVER_FAULT: Final = 500
 _NOT_IMPLEMENTED: Final = 501
 _UNAUTHORISED: Final = 401

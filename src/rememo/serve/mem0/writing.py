@@ -1,7 +1,6 @@
-"""mem0's writing routes: add, update and delete memories."""
+"""mem0's writing routes: add and update memories."""
 
-import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
@@ -15,23 +14,21 @@ from rememo.extract.predicates import normalise_predicate
 from rememo.learn.fact_sentences import sentence
 from rememo.learn.facts import is_fact
 from rememo.learn.statements import folded
-from rememo.memory import BatchView, Memory
-from rememo.model.check import check_label
+from rememo.memory import Memory
 from rememo.model.filters import Condition
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import LABELS
-from rememo.serve.mem0.filters import ANY, APP, ENTITIES, MEMORIES, add_span, parse_day, parse_time
+from rememo.serve.mem0.deleting import delete_with_replaced
+from rememo.serve.mem0.filters import ANY, APP, add_span, parse_day, parse_time
+from rememo.serve.mem0.owners import OWNERS, labels_of, named_entities
 from rememo.serve.mem0.reading import find_memory
-from rememo.serve.mem0.request import DeferredResponse, Mem0Request, RequestBody
+from rememo.serve.mem0.request import MOST_ITEMS, DeferredResponse, Mem0Request, RequestBody
 from rememo.serve.mem0.serializer import REPLACES, replaced_ids, to_event, to_memory
 
 _PATIENCE: Final = 5.0
 """Seconds to wait for what is learned; the rules take milliseconds."""
-_MOST_MESSAGES: Final = 1_000
-_LONGEST: Final = 4_096
 _DAY: Final = timedelta(days=1)
-_NAMES: Final = (*ENTITIES, APP)
 
 
 class IncomingMessage(BaseModel):
@@ -69,7 +66,7 @@ class IncomingMessage(BaseModel):
 class AddBody(RequestBody):
     """The body of an add."""
 
-    messages: list[IncomingMessage] = Field(min_length=1, max_length=_MOST_MESSAGES)
+    messages: list[IncomingMessage] = Field(min_length=1, max_length=MOST_ITEMS)
     user_id: str | None = None
     agent_id: str | None = None
     app_id: str | None = None
@@ -99,45 +96,32 @@ class UpdateItem(UpdateBody):
 class UpdateManyBody(RequestBody):
     """The body of a batch update."""
 
-    memories: list[UpdateItem] = Field(min_length=1, max_length=_MOST_MESSAGES)
-
-
-class MemoryReference(BaseModel):
-    """A memory by its id."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-    memory_id: str
-
-
-class DeleteManyBody(RequestBody):
-    """The body of a batch delete."""
-
-    memories: list[MemoryReference] = Field(min_length=1, max_length=_MOST_MESSAGES)
+    memories: list[UpdateItem] = Field(min_length=1, max_length=MOST_ITEMS)
 
 
 # ---- adding
 
 
-def add(asked: Mem0Request) -> DeferredResponse:
+def add(request: Mem0Request) -> DeferredResponse:
     """Handle `POST /v3/memories/add/`: store the messages verbatim, and return the facts extracted from them.
 
     With `infer` false each message becomes a note and nothing is extracted.
     """
-    asked.allow_query()
-    given = asked.body(AddBody)
-    named = _named_entities({name: getattr(given, name) for name in _NAMES}, given.filters)
+    request.allow_query()
+    body = request.body(AddBody)
+    named = named_entities({name: getattr(body, name) for name in OWNERS}, body.filters)
     if ANY in named.values():
         raise InvalidInput(f"a memory needs an owner; {ANY!r} is for filters only")
-    if not named and not asked.key.is_bound:
-        raise InvalidInput(f"a memory needs an owner: give one of {', '.join(_NAMES)}")
-    memory = asked.view(_labels(named))
-    metadata = {**(given.metadata or {}), **({APP: named[APP]} if APP in named else {})}
-    at = None if given.timestamp is None else parse_time(given.timestamp, "timestamp")
-    end = _end_of_day(memory, given.expiration_date)
-    if given.infer is False:
-        receipt = view_of(memory).put([_note_from_message(message, metadata, at, end) for message in given.messages])
+    if not named and not request.key.is_bound:
+        raise InvalidInput(f"a memory needs an owner: give one of {', '.join(OWNERS)}")
+    memory = request.view(labels_of(named))
+    metadata = {**(body.metadata or {}), **({APP: named[APP]} if APP in named else {})}
+    at = None if body.timestamp is None else parse_time(body.timestamp, "timestamp")
+    end = _end_of_day(memory, body.expiration_date)
+    if body.infer is False:
+        receipt = view_of(memory).put([_note_from_message(message, metadata, at, end) for message in body.messages])
         return DeferredResponse(lambda: None, lambda _: _add_response(memory, receipt, [], learned=True))
-    receipt = _add_messages(memory, given.messages, metadata, at, end)
+    receipt = _add_messages(memory, body.messages, metadata, at, end)
     return DeferredResponse(
         lambda: receipt.wait(_PATIENCE),
         lambda learned: _add_response(
@@ -216,53 +200,53 @@ def _add_response(
 # ---- changing
 
 
-def update(asked: Mem0Request) -> dict[str, Any]:
+def update(request: Mem0Request) -> dict[str, Any]:
     """Handle `PUT /v1/memories/{id}/`."""
-    asked.allow_query()
-    memory, given = asked.view(), asked.body(UpdateBody)
-    record = find_memory(memory, asked.path["id"])
-    changed = _apply_update(memory, record, given)
+    request.allow_query()
+    memory, body = request.view(), request.body(UpdateBody)
+    record = find_memory(memory, request.path["id"])
+    changed = _apply_update(memory, record, body)
     return to_memory(changed)
 
 
-def update_many(asked: Mem0Request) -> dict[str, Any]:
+def update_many(request: Mem0Request) -> dict[str, Any]:
     """Handle `PUT /v1/batch/`: all memories must exist before the first is updated."""
-    asked.allow_query()
-    memory, given = asked.view(), asked.body(UpdateManyBody).memories
-    records = [find_memory(memory, item.memory_id) for item in given]
-    facts = [(record, item) for record, item in zip(records, given, strict=True) if is_fact(record)]
+    request.allow_query()
+    memory, body = request.view(), request.body(UpdateManyBody).memories
+    records = [find_memory(memory, item.memory_id) for item in body]
+    facts = [(record, item) for record, item in zip(records, body, strict=True) if is_fact(record)]
     with memory.batch() as inside:
-        for record, item in zip(records, given, strict=True):
+        for record, item in zip(records, body, strict=True):
             if not is_fact(record):
                 view_of(inside).revise(record.id, _updated_fields(memory, record, item))
     for record, item in facts:
         _apply_update(memory, record, item)
-    return {"message": f"Successfully updated {len(given)} memories"}
+    return {"message": f"Successfully updated {len(body)} memories"}
 
 
-def _apply_update(memory: Memory, record: Record, given: UpdateBody) -> Record:
-    changes = _updated_fields(memory, record, given)
+def _apply_update(memory: Memory, record: Record, body: UpdateBody) -> Record:
+    changes = _updated_fields(memory, record, body)
     if is_fact(record) and "text" in changes:
         return _replace_fact_text(memory, record, changes)
     view_of(memory).revise(record.id, changes)
     return memory.get(record.id)
 
 
-def _updated_fields(memory: Memory, record: Record, given: UpdateBody) -> dict[str, Any]:
+def _updated_fields(memory: Memory, record: Record, body: UpdateBody) -> dict[str, Any]:
     changes: dict[str, Any] = {}
-    if given.text is not None:
-        if not given.text.strip():
+    if body.text is not None:
+        if not body.text.strip():
             raise InvalidInput("text is empty; to remove a memory, delete it")
-        changes["text"] = given.text
-    if given.metadata is not None:
+        changes["text"] = body.text
+    if body.metadata is not None:
         kept = {name: record.metadata[name] for name in (APP, REPLACES) if name in record.metadata}
-        changes["metadata"] = {**kept, **given.metadata}
-    if given.timestamp is not None:
+        changes["metadata"] = {**kept, **body.metadata}
+    if body.timestamp is not None:
         if is_fact(record):
             raise InvalidInput(f"memory {record.id!r} is an extracted fact, and its time is that of its source")
-        changes["occurred_at"] = parse_time(given.timestamp, "timestamp")
-    if "expiration_date" in given.model_fields_set:
-        changes["expires_at"] = _end_of_day(memory, given.expiration_date)
+        changes["occurred_at"] = parse_time(body.timestamp, "timestamp")
+    if "expiration_date" in body.model_fields_set:
+        changes["expires_at"] = _end_of_day(memory, body.expiration_date)
     if not changes:
         raise InvalidInput("nothing to update: give text, metadata, timestamp or expiration_date")
     return changes
@@ -284,7 +268,7 @@ def _replace_fact_text(memory: Memory, fact: Record, changes: dict[str, Any]) ->
         return memory.get(id)
     own = {name: getattr(fact.scope, name) for name in LABELS}
     with memory.scope(**own).batch() as inside:
-        _delete_with_replaced(inside, fact)
+        delete_with_replaced(inside, fact)
         note = {"text": text, "learn": True, "occurred_at": fact.occurred_at, "expires_at": fact.expires_at, **changes}
         id = view_of(inside).put([note]).id
     return memory.get(id)
@@ -303,105 +287,6 @@ def _object_in_text(memory: Memory, fact: Record, text: str) -> str | None:
         and normalise_predicate(stated.predicate) == predicate
     ]
     return objects[-1] if objects else None
-
-
-# ---- deleting
-
-
-def delete(asked: Mem0Request) -> dict[str, Any]:
-    """Handle `DELETE /v1/memories/{id}/`; with `delete_linked` delete the facts it superseded too."""
-    asked.allow_query("delete_linked")
-    memory = asked.view()
-    record = find_memory(memory, asked.path["id"])
-    linked = asked.query.get("delete_linked", "false").lower()
-    if linked not in ("true", "false"):
-        raise InvalidInput(f"delete_linked must be true or false, not {linked[:50]!r}")
-    with memory.batch() as inside:
-        _delete_with_replaced(inside, record)
-        if linked == "true" and is_fact(record):
-            slot = memory.facts.list(
-                subject=record.data["subject"], predicate=record.data["predicate"], current_only=False, limit=1_000
-            )
-            for older in slot:
-                if older.status in ("superseded", "retracted") and older.record.scope == record.scope:
-                    _delete_with_replaced(inside, older.record)
-    return {"message": "Memory deleted successfully!"}
-
-
-def delete_many(asked: Mem0Request) -> dict[str, Any]:
-    """Handle `DELETE /v1/batch/`: all of them or none."""
-    asked.allow_query()
-    memory, given = asked.view(), asked.body(DeleteManyBody).memories
-    records = {record.id: record for record in (find_memory(memory, reference.memory_id) for reference in given)}
-    with memory.batch() as inside:
-        for record in records.values():
-            _delete_with_replaced(inside, record)
-    return {"message": f"Successfully deleted {len(records)} memories"}
-
-
-def _delete_with_replaced(inside: BatchView, record: Record) -> None:
-    """Delete a memory with those that it replaced, which would come back otherwise; missing ones are skipped."""
-    view = view_of(inside)
-    for id in (record.id, *replaced_ids(record)):
-        if (view.batch is None or id not in view.batch.removed) and view.find(id) is not None:
-            inside.delete(id)
-
-
-def delete_all(asked: Mem0Request) -> dict[str, Any]:
-    """Handle `DELETE /v1/memories/`: delete the memories of the entities that the request must name."""
-    asked.allow_query(*_NAMES, "filters")
-    filters = asked.query.get("filters")
-    named = _named_entities(
-        {name: asked.query.get(name) for name in _NAMES}, None if filters is None else _parse_python_dict(filters)
-    )
-    if not named:
-        raise InvalidInput(f"say whose memories to delete: give one of {', '.join(_NAMES)}; '*' is any")
-    stars = [label for name, label in ENTITIES.items() if named.get(name) == ANY]
-    app = named.get(APP)
-    metadata = None if app is None else {APP: {"$exists": True} if app == ANY else app}
-    if len(stars) == len(ENTITIES):
-        stars, metadata = [], None if app == ANY else metadata  # everything
-    memory = asked.view(_labels({name: value for name, value in named.items() if value != ANY}))
-    count = sum(view.delete_where(kind=MEMORIES, metadata=metadata) for view in _expand_wildcards(memory, stars))
-    return {"message": f"Memories deleted successfully! ({count})", "count": count}
-
-
-def _expand_wildcards(memory: Memory, stars: Sequence[str]) -> list[Memory]:
-    """Return the views of all values of the wildcard labels."""
-    if not stars:
-        return [memory]
-    label, *rest = stars
-    names = {"user": memory.users, "agent": memory.agents, "room": memory.rooms}[label]()
-    own = [name for name in names if label != "room" or not name.startswith("pool:")]
-    return [view for name in own for view in _expand_wildcards(memory.scope(**{label: name}), rest)]
-
-
-# ---- inside
-
-
-def _named_entities(given: Mapping[str, str | None], filters: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the entities named by fields or by filters that name nothing else."""
-    named = {name: check_label(value, name) for name, value in given.items() if value is not None}
-    for name, value in (filters or {}).items():
-        if name not in _NAMES or named.get(name, value) != value:
-            raise InvalidInput(f"filters may name {', '.join(_NAMES)} here, each once, and nothing else")
-        named[name] = check_label(value, name)
-    return named
-
-
-def _labels(named: Mapping[str, str]) -> dict[str, str]:
-    return {ENTITIES[name]: value for name, value in named.items() if name in ENTITIES}
-
-
-def _parse_python_dict(text: str) -> Mapping[str, Any]:
-    """Return the filters in a query: mem0's client writes them as Python literals."""
-    try:
-        parsed: object = ast.literal_eval(text) if len(text) <= _LONGEST else None
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise InvalidInput("filters in a query cannot be parsed; give user_id, agent_id, app_id or run_id instead")
-    return {str(name): value for name, value in cast("dict[object, Any]", parsed).items()}
 
 
 def _end_of_day(memory: Memory, expiration: str | None) -> datetime | None:

@@ -49,17 +49,17 @@ def make_endpoint(service: Service, call: OperationSpec) -> Endpoint:
             who = key or service.authenticate(request)
             require_right(who, operation.right, operation.reach)
             require_json(request, body)
-            asked = call.arguments(
+            parsed = call.arguments(
                 path=path_parameters(request), query=request.url.query, headers=request.headers, body=body
             )  # fmt: skip
-            if operation.sets is not None and operation.sets in asked.arguments:
+            if operation.sets is not None and operation.sets in parsed.arguments:
                 require_right(who, "write", operation.also if operation.also != "scope" else operation.reach)
-            if any(asked.arguments.get(name) for name in operation.guarded):
+            if any(parsed.arguments.get(name) for name in operation.guarded):
                 require_right(who, "admin", operation.reach)
-            matched = asked.if_match
+            matched = parsed.if_match
             with acting_as_key(who, request):
                 shown = operation.shows_answer or "read" in who.rights
-                return _call_method(call, service.view(who, asked.scope), asked, shown=shown)
+                return _call_method(call, service.view(who, parsed.scope), parsed, shown=shown)
 
         try:
             content, version = await service.run(work, waits=operation.method_path == "wait")
@@ -94,10 +94,12 @@ def path_parameters(request: Request) -> dict[str, str]:
         raise InvalidInput("the path is not UTF-8") from None
 
 
-def _call_method(call: OperationSpec, memory: Memory, asked: ParsedRequest, *, shown: bool) -> tuple[bytes, int | None]:
-    arguments, method_path = dict(asked.arguments), call.operation.method_path
+def _call_method(
+    call: OperationSpec, memory: Memory, parsed: ParsedRequest, *, shown: bool
+) -> tuple[bytes, int | None]:
+    arguments, method_path = dict(parsed.arguments), call.operation.method_path
     if call.pages:
-        _apply_cursor(asked.cursor, arguments)
+        _apply_cursor(parsed.cursor, arguments)
     face, _, name = method_path.rpartition(".")
     if method_path in OVERRIDES:
         result = OVERRIDES[method_path](memory, **arguments)

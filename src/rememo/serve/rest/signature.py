@@ -135,25 +135,25 @@ class OperationSpec:
         self, *, path: Mapping[str, str], query: str, headers: Mapping[str, str], body: bytes
     ) -> "ParsedRequest":
         """Parse and validate a request; raises `InvalidInput` when it does not validate."""
-        asked: dict[str, Any] = {parameter.name: path[parameter.name] for parameter in self.parameters_in("path")}
+        arguments: dict[str, Any] = {parameter.name: path[parameter.name] for parameter in self.parameters_in("path")}
         scope, rest = split_query(query, {parameter.name: parameter for parameter in self.parameters_in("query")})
-        asked |= _validated(self.query, lambda model: model.model_validate(rest), "the query")
-        cursor = asked.pop("cursor", None)
+        arguments |= _validated(self.query, lambda model: model.model_validate(rest), "the query")
+        cursor = arguments.pop("cursor", None)
         if self.takes_body:
             text = body or b"{}"
-            asked |= _validated(self.body, lambda model: model.model_validate_json(text), "the body")
+            arguments |= _validated(self.body, lambda model: model.model_validate_json(text), "the body")
         elif body.strip() not in (b"", b"{}"):
             raise InvalidInput("this route takes no body")
         for parameter in self.parameters:
-            if parameter.is_moment and isinstance(asked.get(parameter.name), str):
-                asked[parameter.name] = parse_moment(asked[parameter.name])
+            if parameter.is_moment and isinstance(arguments.get(parameter.name), str):
+                arguments[parameter.name] = parse_moment(arguments[parameter.name])
         matched = False
         for parameter in self.parameters_in("header"):
             value = headers.get(HEADERS[parameter.name].lower())
             if value is not None:
-                asked[parameter.name] = _decode_utf8(value) if parameter.name == "key" else parse_if_match(value)
+                arguments[parameter.name] = _decode_utf8(value) if parameter.name == "key" else parse_if_match(value)
                 matched = matched or parameter.name != "key"
-        return ParsedRequest(arguments=asked, scope=scope, cursor=cursor, if_match=matched)
+        return ParsedRequest(arguments=arguments, scope=scope, cursor=cursor, if_match=matched)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

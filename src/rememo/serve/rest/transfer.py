@@ -47,8 +47,8 @@ def parse_scope(request: Request, *more: str) -> tuple[dict[str, list[str]], dic
 def export_endpoint(service: Service) -> Endpoint:
     """Return the endpoint of `GET /export`; quarantined records are included for administrators only."""
 
-    def export(memory: Memory, key: ApiKey, asked: dict[str, str]) -> Iterator[str]:
-        plain = _BOOLEANS.get(asked.get("plain", "false"))
+    def export(memory: Memory, key: ApiKey, query: dict[str, str]) -> Iterator[str]:
+        plain = _BOOLEANS.get(query.get("plain", "false"))
         if plain is None:
             raise InvalidInput("plain must be true or false")
         view = view_of(memory)
