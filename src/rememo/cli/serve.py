@@ -1,23 +1,35 @@
 """`rememo serve`: a memory for many programs, over HTTP."""
 
 import logging
+import os
 import signal
+import socket
 import sys
+import tempfile
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib.util import find_spec
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from rememo.cli.memory_location import default_location, open_memory, without_password
+from rememo.cli.memory_location import default_location, open_memory, resolve_location, without_password
 from rememo.cli.output import console, errors
-from rememo.errors import InvalidInput, MissingExtra
+from rememo.engine.opening import file_of
+from rememo.errors import InvalidInput, MissingExtra, StorageError
+from rememo.model.times import to_seconds
 from rememo.observe.logs import JsonLines
 from rememo.observe.traces import trace
 
+if TYPE_CHECKING:
+    from rememo.memory import Memory
+
 LogFormat = Literal["text", "json"]
-_SWITCH_SECONDS = 0.001
+_SWITCH_SECONDS: Final = 0.001
 """The interpreter's thread switch interval."""
+_MOST_WORKERS: Final = 4
+_DIVIDED: Final = ("streams", "transfers", "connections")
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -40,8 +52,11 @@ def serve(
     rate: Annotated[float | None, typer.Option(help="Requests per second of one key at most.")] = None,
     max_body: Annotated[int, typer.Option(help="The largest body, in bytes.")] = 16 * 2**20,
     max_import: Annotated[int, typer.Option(help="The largest import, in bytes.")] = 4 * 2**30,
-    threads: Annotated[int, typer.Option(help="Calls that run concurrently.")] = 4,
-    queue: Annotated[int, typer.Option(help="Calls that wait for a thread; further ones get 503.")] = 128,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that answer requests; as many as there are cores, at most 4.")
+    ] = None,
+    threads: Annotated[int, typer.Option(help="Calls that run concurrently in each worker.")] = 4,
+    queue: Annotated[int, typer.Option(help="Calls that wait for a thread of a worker; further ones get 503.")] = 128,
     streams: Annotated[int, typer.Option(help="Concurrent change streams.")] = 100,
     root_path: Annotated[
         str, typer.Option(help="The path prefix under which a proxy publishes the server, such as /memory.")
@@ -63,63 +78,143 @@ def serve(
     for package in ("fastapi", "jinja2", "prometheus_client", "uvicorn"):
         if find_spec(package) is None:
             raise MissingExtra(f'serving needs {package}: pip install "rememo[server]"')
-    from rememo.serve.app import create_app  # noqa: PLC0415 - the extra may not be installed
+    from rememo.serve.auth import ApiKeys  # noqa: PLC0415 - the extra may not be installed
     from rememo.serve.listen import listen  # noqa: PLC0415 - the same
     from rememo.serve.loopback import is_loopback  # noqa: PLC0415 - the same
-    from rememo.serve.maintenance import MaintenanceThread  # noqa: PLC0415 - the same
-    from rememo.serve.server import Server  # noqa: PLC0415 - the same
     from rememo.serve.service import ServerOptions  # noqa: PLC0415 - the same
 
-    # A short call hands the interpreter on at every statement, and among long ones waits for all of them each time.
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    options = ServerOptions(
-        rate=rate, max_body=max_body, max_import=max_import, threads=threads, queue=queue, streams=streams,
-        origins=origin or (),
-        traces=traces, root_path=root_path, warm=True,
-    )  # fmt: skip
-    lines = logging.StreamHandler()
-    lines.setFormatter(
-        JsonLines() if log == "json" else logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
-    )
-    logging.basicConfig(level=logging.WARNING, handlers=[lines])
-    logging.getLogger("rememo.serve").setLevel(logging.INFO)
-    if traces:
-        trace()
+    options: dict[str, Any] = {
+        "rate": rate, "max_body": max_body, "max_import": max_import, "threads": threads, "queue": queue, "streams": streams,
+        "transfers": 16, "connections": 1_000, "origins": origin or [], "traces": traces, "root_path": root_path, "warm": True,
+    }  # fmt: skip
+    ServerOptions(**options)  # what is out of range is refused before anything is opened
     with ExitStack() as stack:
         if postgres is not None:
             file = _own_server(file, stack)
         elif file is None:
             file = default_location()
-        memory = stack.enter_context(open_memory(file, make=True))
-        named = "-" if "://" in file else file
-        app = create_app(memory, options)
-        locked = app.state.service.keys.any()
-        if not locked and not is_loopback(host):
-            raise InvalidInput(
-                f"there are no keys yet, and {host} can be reached from elsewhere: make one with"
-                f" `rememo keys add {named}`, or listen on 127.0.0.1"
-            )
-        upkeep = MaintenanceThread(memory, None if maintain == "never" else maintain)
-        with listen(host, port) as listening, upkeep:
+        count = _count_workers(workers, file)
+        config: dict[str, Any] = {
+            "file": file, "options": options, "log": log, "maintain": None if maintain == "never" else maintain,
+        }  # fmt: skip
+        _set_up_logging(config)
+        with open_memory(file, make=True) as memory, listen(host, port) as listening:
+            to_seconds(maintain, "maintain") if config["maintain"] is not None else None
+            is_locked = ApiKeys(memory).any()
+            named = "-" if "://" in file else file
+            if not is_locked and not is_loopback(host):
+                raise InvalidInput(
+                    f"there are no keys yet, and {host} can be reached from elsewhere: make one with"
+                    f" `rememo keys add {named}`, or listen on 127.0.0.1"
+                )
             name = f"[{host}]" if ":" in host else host
             address = f"http://{name}:{listening.getsockname()[1]}"
             console.print(
                 f"dashboard: {address}\nAPI: {address}/openapi.json (its routes are below /v1)\n"
-                f"serving {without_password(file)}; Ctrl+C stops it",
+                f"serving {without_password(file)}{f' with {count} workers' if count > 1 else ''}; Ctrl+C stops it",
                 soft_wrap=True,
                 markup=False,
             )
-            if not locked:
+            if not is_locked:
                 errors.print(
                     "there are no keys: whoever is on this machine may read and write;"
                     f" `rememo keys add {named}` makes the first, and from then on every request needs one",
                     soft_wrap=True, markup=False,
                 )  # fmt: skip
-            # The server re-raises the signal that stopped it to the previous handler: nothing is left to do then.
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, lambda _signal, _frame: None)
-            Server(app).run(sockets=[listening])
+            if count == 1:
+                _serve_memory(memory, config, listening)
+            else:
+                memory.close()  # the workers open it themselves
+                if not _supervise(config, count, listening):
+                    raise StorageError("the workers of the server cannot run; what they said stands above")
     console.print("stopped; everything is stored" if postgres is None else "stopped; the server is gone")
+
+
+def run_worker() -> None:
+    """Serve as one of several workers: the program that a supervisor starts."""
+    from rememo.serve.supervisor import read_config, report_ready, stop_with_supervisor  # noqa: PLC0415 - the extra
+
+    config = read_config()
+    _set_up_logging(config)
+    # Nothing but `ready` is said on the standard output, which only the supervisor reads.
+    with socket.socket(fileno=config["socket"]) as listening, open_memory(config["file"], make=True) as memory:
+        stop_with_supervisor()
+        _serve_memory(memory, config, listening, report_ready)
+
+
+def _count_workers(wanted: int | None, file: str) -> int:
+    """Return how many processes serve a memory; raises `InvalidInput` where there can be only one."""
+    from rememo.serve.supervisor import can_share_sockets  # noqa: PLC0415 - the extra may not be installed
+    from rememo.store.sqlite.database import MEMORY  # noqa: PLC0415 - the same
+
+    only_one = (
+        "a memory that lives in one process" if file_of(resolve_location(file)) == MEMORY
+        else None if can_share_sockets() else "Windows, where processes cannot share a socket"
+    )  # fmt: skip
+    if only_one is None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return wanted or min(cores, _MOST_WORKERS)
+    if (wanted or 1) > 1:
+        raise InvalidInput(f"--workers {wanted} is not possible on {only_one}; leave it out")
+    return 1
+
+
+def _set_up_logging(config: Mapping[str, Any]) -> None:
+    lines = logging.StreamHandler()
+    lines.setFormatter(
+        JsonLines() if config["log"] == "json" else logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[lines])
+    logging.getLogger("rememo.serve").setLevel(logging.INFO)
+
+
+def _supervise(config: Mapping[str, Any], count: int, listening: socket.socket) -> bool:
+    """Serve with several processes until interrupted; False when they cannot run."""
+    from rememo.serve.supervisor import Supervisor  # noqa: PLC0415 - the extra may not be installed
+    from rememo.serve.token_buckets import make_bucket_file  # noqa: PLC0415 - the same
+
+    command = [sys.executable, "-c", "from rememo.cli.serve import run_worker; run_worker()"]
+    # What is counted in each process is divided among them.
+    options = {**config["options"], **{name: -(-config["options"][name] // count) for name in _DIVIDED}}
+    buckets = make_bucket_file()
+    try:
+        with tempfile.TemporaryDirectory(prefix="rememo-") as folder:
+            shared = {"socket": listening.fileno(), "buckets": buckets, "metrics": folder, "options": options}
+            return Supervisor(command, {**config, **shared}, count, listening, [buckets]).run()
+    finally:
+        os.close(buckets)
+
+
+def _serve_memory(
+    memory: "Memory", config: Mapping[str, Any], listening: socket.socket, ready: Callable[[], None] | None = None
+) -> None:
+    """Serve a memory in this process until interrupted."""
+    from rememo.serve.app import create_app  # noqa: PLC0415 - the extra may not be installed
+    from rememo.serve.maintenance import MaintenanceThread  # noqa: PLC0415 - the same
+    from rememo.serve.server import Server  # noqa: PLC0415 - the same
+    from rememo.serve.service import ServerOptions  # noqa: PLC0415 - the same
+    from rememo.serve.token_buckets import SharedBuckets  # noqa: PLC0415 - the same
+    from rememo.serve.worker_metrics import WorkerMetrics  # noqa: PLC0415 - the same
+
+    # A short call hands the interpreter on at every statement, and among long ones waits for all of them each time.
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    if config["options"]["traces"]:
+        trace()
+    index = config.get("index")
+    is_worker = index is not None
+    app = create_app(
+        memory,
+        ServerOptions(**config["options"]),
+        buckets=SharedBuckets(config["buckets"]) if is_worker else None,
+        workers=WorkerMetrics(Path(config["metrics"]), index) if is_worker else None,
+    )
+    # Of several workers the first one keeps the memory in order.
+    maintain = None if index else config["maintain"]
+    with MaintenanceThread(memory, maintain):
+        # The server re-raises the signal that stopped it to the previous handler: nothing is left to do then.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda _signal, _frame: None)
+        Server(app, ready).run(sockets=[listening])
 
 
 def _own_server(file: str | None, stack: ExitStack) -> str:

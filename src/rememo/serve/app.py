@@ -5,7 +5,7 @@ import logging
 import re
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -29,11 +29,13 @@ from rememo.serve.mem0 import routes
 from rememo.serve.metrics import RequestMetrics, metrics_endpoint
 from rememo.serve.rest.change_stream import ChangeStreams
 from rememo.serve.rest.openapi import openapi_document
-from rememo.serve.rest.routes import JSON, SPECS, make_endpoint
+from rememo.serve.rest.routes import JSON, SPECS, Endpoint, make_endpoint
 from rememo.serve.rest.transfer import audit_export_endpoint, export_endpoint, import_endpoint
 from rememo.serve.service import ServerOptions, Service
+from rememo.serve.token_buckets import TokenBuckets
 from rememo.serve.tracing import TracingMiddleware
 from rememo.serve.warmup import Warmup
+from rememo.serve.worker_metrics import WorkerMetrics
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SERVER_FAULT: Final = 500
@@ -42,16 +44,29 @@ _FORBIDDEN: Final = 403
 _log = logging.getLogger("rememo.serve")
 
 
-def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
-    """Return the application that serves a memory; whoever opened the memory closes it."""
-    service = Service(memory, options or ServerOptions())
+def create_app(
+    memory: Memory,
+    options: ServerOptions | None = None,
+    *,
+    buckets: TokenBuckets | None = None,
+    workers: WorkerMetrics | None = None,
+) -> FastAPI:
+    """Return the application that serves a memory; whoever opened the memory closes it.
+
+    Where several workers serve it, they share the `buckets` of the rate limits, and `workers` are their metrics.
+    """
+    service = Service(memory, options or ServerOptions(), buckets)
     metrics = Metrics(memory)
 
+    contexts: list[AbstractAsyncContextManager[None]] = []
+    if workers is not None:
+        contexts.append(workers.answering(metrics.render))
     door = None
     if find_spec("mcp") is not None:
         from rememo.serve.mcp.streamable_http import McpEndpoint  # noqa: PLC0415 - the extra may not be installed
 
         door = McpEndpoint(service)
+        contexts.append(door.open())
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncGenerator[None]:
@@ -59,7 +74,9 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
         warming: Warmup = app.state.warming
         if service.options.warm:
             warming.start()
-        async with nullcontext() if door is None else door.open():
+        async with AsyncExitStack() as stack:
+            for context in contexts:
+                await stack.enter_async_context(context)
             yield
         metrics.stop()
         await asyncio.to_thread(service.close)
@@ -83,30 +100,13 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
     for verb, path, answer in routes(service):
         _add_route(app, verb, path, answer)
 
-    async def healthz(_: Request) -> Response:
-        """Report that the server runs."""
-        return JSONResponse({"status": "ok"})
-
-    async def readyz(_: Request) -> Response:
-        """Report whether the memory can be read."""
-        await service.run(service.keys.any)
-        degraded = await service.run(service.degraded)
-        return JSONResponse({"status": "ready", **({"degraded": degraded} if degraded else {})})
-
-    async def openapi(_: Request) -> Response:
-        """Return the OpenAPI document."""
-        root = service.options.root_path
-        return JSONResponse({**openapi_document(), "servers": [{"url": root}]} if root else openapi_document())
-
     if door is not None:
         app.router.routes.append(
             ExactRoute("/mcp", door, methods=[])
         )  # every verb: the endpoint answers the others with 405
     for path, endpoint in (
-        ("/healthz", healthz),
-        ("/readyz", readyz),
-        ("/openapi.json", openapi),
-        ("/metrics", metrics_endpoint(service, metrics)),
+        *_health_endpoints(service),
+        ("/metrics", metrics_endpoint(service, metrics, workers)),
     ):
         _add_route(app, "GET", path, endpoint)
     warm = add_routes(service, lambda verb, path, answer: _add_route(app, verb, path, answer))
@@ -129,6 +129,27 @@ def create_app(memory: Memory, options: ServerOptions | None = None) -> FastAPI:
         app.add_middleware(TracingMiddleware)
     app.add_middleware(RequestMiddleware, requests=RequestMetrics(metrics), service=service)
     return app
+
+
+def _health_endpoints(service: Service) -> list[tuple[str, Endpoint]]:
+    """Return the routes that say whether the server runs, whether its memory can be read, and what it offers."""
+
+    async def healthz(_: Request) -> Response:
+        """Report that the server runs."""
+        return JSONResponse({"status": "ok"})
+
+    async def readyz(_: Request) -> Response:
+        """Report whether the memory can be read."""
+        await service.run(service.keys.any)
+        degraded = await service.run(service.degraded)
+        return JSONResponse({"status": "ready", **({"degraded": degraded} if degraded else {})})
+
+    async def openapi(_: Request) -> Response:
+        """Return the OpenAPI document."""
+        root = service.options.root_path
+        return JSONResponse({**openapi_document(), "servers": [{"url": root}]} if root else openapi_document())
+
+    return [("/healthz", healthz), ("/readyz", readyz), ("/openapi.json", openapi)]
 
 
 def _add_route(app: FastAPI, verb: str, path: str, answer: Any) -> None:

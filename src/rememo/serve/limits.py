@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from rememo.errors import RateLimited, Unavailable
+from rememo.serve.token_buckets import Bucket, LocalBuckets, TokenBuckets
 
 T = TypeVar("T")
 
@@ -25,26 +26,31 @@ _MOST_BUCKETS = 10_000
 class RateLimit:
     """A token bucket for each key."""
 
-    def __init__(self, rate: float | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        rate: float | None,
+        clock: Callable[[], float] = time.monotonic,
+        buckets: TokenBuckets | None = None,
+    ) -> None:
         """Allow `rate` requests per second, None for no limit; a key may have a rate of its own."""
         self._rate = rate
         self._clock = clock
-        self._lock = threading.Lock()
-        self._buckets: dict[str, tuple[float, float]] = {}
+        self._buckets = buckets or LocalBuckets()
 
     def take(self, id: str, rate: float | None = None) -> None:
         """Take a token; raises `RateLimited` when there is none."""
         rate = rate or self._rate
         if rate is None:
             return
-        now, most = self._clock(), max(1.0, rate * _BURST_SECONDS)
-        with self._lock:
-            tokens, then = self._buckets.pop(id, (most, now))
-            tokens = min(most, tokens + (now - then) * rate)
-            left = tokens - 1 if tokens >= 1 else tokens
-            self._buckets[id] = (left, now)  # the latest stands last
-            if len(self._buckets) > _MOST_BUCKETS:
-                del self._buckets[next(iter(self._buckets))]
+        now, most, tokens = self._clock(), max(1.0, rate * _BURST_SECONDS), 0.0
+
+        def refill(bucket: Bucket | None) -> Bucket:
+            nonlocal tokens
+            left, then = bucket or (most, now)
+            tokens = min(most, left + max(0.0, now - then) * rate)
+            return (tokens - 1 if tokens >= 1 else tokens), now
+
+        self._buckets.change(id, refill)
         if tokens < 1:
             wait = math.ceil((1 - tokens) / rate)
             raise RateLimited(

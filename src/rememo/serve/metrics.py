@@ -10,6 +10,7 @@ from starlette.types import Scope
 from rememo.observe.metrics import CONTENT_TYPE, SECONDS, Metrics
 from rememo.serve.rest.routes import Endpoint
 from rememo.serve.service import Service, require_right
+from rememo.serve.worker_metrics import WorkerMetrics
 
 _UNMATCHED: Final = "none"
 """The route label of unmatched requests: their paths are arbitrary and would be unbounded label values."""
@@ -42,11 +43,15 @@ class RequestMetrics:
         self._seconds.labels(route).observe(seconds)
 
 
-def metrics_endpoint(service: Service, metrics: Metrics) -> Endpoint:
-    """Return the endpoint of `/metrics`; its numbers are of all tenants, so it needs a key for all tenants."""
+def metrics_endpoint(service: Service, metrics: Metrics, workers: WorkerMetrics | None = None) -> Endpoint:
+    """Return the endpoint of `/metrics`; its numbers are of all tenants and workers, so it needs a key for all tenants."""
+
+    def render() -> bytes:
+        own = metrics.render()
+        return own if workers is None else workers.render(own)
 
     async def answer(request: Request) -> Response:
         require_right(await service.admit(request), "read", "store")
-        return Response(await service.run(metrics.render), media_type=CONTENT_TYPE)
+        return Response(await service.run(render), media_type=CONTENT_TYPE)
 
     return answer

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import uvicorn
@@ -18,7 +19,8 @@ GRACE: Final = 30
 class Server(uvicorn.Server):
     """Serves an application until it is stopped; open streams are then asked to end."""
 
-    def __init__(self, app: "FastAPI", **more: Any) -> None:
+    def __init__(self, app: "FastAPI", ready: Callable[[], None] | None = None, **more: Any) -> None:
+        """Serve an application; `ready` is called when it accepts requests."""
         settings: dict[str, Any] = {
             "log_config": None,
             "access_log": False,
@@ -31,6 +33,13 @@ class Server(uvicorn.Server):
         }
         super().__init__(uvicorn.Config(app, **settings | more))
         self._stopping: asyncio.Event = app.state.service.stopping
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept requests."""
+        await super().startup(sockets)
+        if self._ready is not None and self.started:
+            self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more requests, let those in progress finish, and close."""

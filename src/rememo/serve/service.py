@@ -29,6 +29,7 @@ from rememo.serve.limits import (
 from rememo.serve.loopback import clients_behind_proxies, hostname, is_local, is_loopback
 from rememo.serve.rest.operations import Reach, Right
 from rememo.serve.rest.signature import parse_moment
+from rememo.serve.token_buckets import TokenBuckets
 
 T = TypeVar("T")
 
@@ -114,11 +115,11 @@ class ServerOptions:
 class Service:
     """Authentication, limits and views of one served memory."""
 
-    def __init__(self, memory: Memory, options: ServerOptions) -> None:
+    def __init__(self, memory: Memory, options: ServerOptions, buckets: TokenBuckets | None = None) -> None:
         self.memory = memory
         self.options = options
         self.keys = ApiKeys(memory)
-        self.rate = RateLimit(options.rate)
+        self.rate = RateLimit(options.rate, buckets=buckets)
         self.stopping = asyncio.Event()
         """Set when the server is about to stop: open streams end."""
         self.streams = ConcurrencyLimit(
