@@ -26,7 +26,6 @@ from rememo.recall.embed.static import StaticEmbedder
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.sqlite.connection import Connection
 from rememo.store.sqlite.database import SqliteDatabase
-from rememo.testing.endpoint import ChatReply, ScriptedEndpoint
 
 
 class Numbers:
@@ -172,6 +171,9 @@ def write_on(path: str, who: str) -> None:
 
 def add_and_wait(path: str, count: str, who: str) -> None:
     """Add messages, wait until each is learned from by a model that takes its time, and tell what that took."""
+    # Not above: it brings the conformance suite, whose packages weigh more than what other commands measure.
+    from rememo.testing.endpoint import ChatReply, ScriptedEndpoint  # noqa: PLC0415
+
     with ScriptedEndpoint(default=ChatReply({"facts": []})) as endpoint:
 
         def slow(_body: dict[str, Any]) -> ChatReply:
