@@ -154,6 +154,10 @@ class ScriptedEndpoint:
         """Let go of every answer that is held, now and from now on."""
         self._released.set()
 
+    def hold(self) -> None:
+        """Hold answers again that are to be held, after a `release()`."""
+        self._released.clear()
+
     def down(self) -> None:
         """Refuse connections, and cut those there are, until `up()`."""
         server, self._server = self._server, None

@@ -83,6 +83,7 @@ def test_a_read_waits_for_rules_and_for_no_model(memory: Memory, endpoint: Scrip
         assert {job.state for job in memory.jobs.list() if job.id in receipt.jobs} != {"done"}
         endpoint.release()
         receipt.wait()
+        endpoint.hold()
 
 
 def test_who_waits_does_the_work_where_no_thread_does(tmp_path: Path):
