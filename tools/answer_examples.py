@@ -14,6 +14,7 @@ import numpy as np
 
 from rememo.bench.lives.data import Life, load_lives
 from rememo.bench.lives.doors import tell_messages
+from rememo.bench.lives.merge import merge_lives
 from rememo.engine import selection
 from rememo.engine.view import view_of
 from rememo.memory import Memory
@@ -46,18 +47,28 @@ class Example:
         return any(self.answers) and not all(self.answers)
 
 
-def examples(paths: Iterable[str | Path], *, held_out: bool, cache: Path | None = None) -> list[Example]:
-    """Return the examples of some files of lives; `cache` is a folder in which they are kept."""
+def examples(
+    paths: Iterable[str | Path], *, held_out: bool, together: Sequence[int] = (), cache: Path | None = None
+) -> list[Example]:
+    """Return the examples of some files of lives, each told to a memory of its own and, for each size in `together`, with others.
+
+    `cache` is a folder in which they are kept.
+    """
     found: list[Example] = []
     for path in map(Path, paths):
-        kept = cache and cache / f"{path.stem}-{'held' if held_out else 'open'}-{path.stat().st_mtime_ns}.pickle"
-        if kept and kept.exists():
-            found += pickle.loads(kept.read_bytes())  # noqa: S301 - written by the line below
-            continue
-        made = [example for life in load_lives(path, held_out=held_out) for example in _of_life(path.stem, life)]
-        if kept:
-            kept.write_bytes(pickle.dumps(made))
-        found += made
+        for size in (1, *together):
+            part = f"{'held' if held_out else 'open'}-{size}-{path.stat().st_mtime_ns}"
+            kept = cache and cache / f"{path.stem}-{part}.pickle"
+            if kept and kept.exists():
+                found += pickle.loads(kept.read_bytes())  # noqa: S301 - written below
+                continue
+            lives = list(load_lives(path, held_out=held_out))
+            if size > 1:
+                lives = list(merge_lives(lives, size, seed=size))
+            made = [example for life in lives for example in _of_life(path.stem if size == 1 else f"{path.stem} x", life)]
+            if kept:
+                kept.write_bytes(pickle.dumps(made))
+            found += made
     return found
 
 
@@ -145,40 +156,4 @@ def overheard(example: Example) -> Example:
         coverage=np.concatenate([example.coverage, example.coverage[[place]]]),
         answers=[*example.answers, False],
         outdated=[*example.outdated, False],
-    )
-
-
-def mixed(example: Example, others: Sequence[Example]) -> Example:
-    """Return an example in which more is said that has nothing to do with the question."""
-    claims, tokens, coverage = list(example.claims), list(example.claim_tokens), list(example.coverage)
-    first, last = min(claim.at for claim in claims), max(claim.at for claim in claims) + timedelta(days=3)
-    for other in random.sample(others, random.randint(1, 8)):  # noqa: S311
-        place = random.randrange(len(other.claims))  # noqa: S311
-        # What answers somebody else's question may answer this one too.
-        if other.life == example.life or (other.answers[place] and random.random() < 0.5):  # noqa: PLR2004, S311
-            continue
-        claims.append(
-            replace(
-                other.claims[place],
-                at=first + (last - first) * random.random(),  # noqa: S311
-                speaker=example.claims[0].speaker,
-                score=random.choice((0.0, 0.0, 0.2, 0.4)),  # noqa: S311
-                is_fact=False,
-                is_asked=False,
-                is_current=False,
-                is_superseded=False,
-            )
-        )
-        flags = other.claim_tokens[place].flags.copy()
-        flags[:, 3:] = 0
-        tokens.append(replace(other.claim_tokens[place], flags=flags))
-        coverage.append(other.coverage[place])  # of another question, so about as near as chance has it
-    more = [False] * (len(claims) - len(example.claims))
-    return replace(
-        example,
-        claims=claims,
-        claim_tokens=tokens,
-        coverage=np.array(coverage),
-        answers=[*example.answers, *more],
-        outdated=[*example.outdated, *more],
     )

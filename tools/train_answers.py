@@ -13,15 +13,17 @@ import argparse
 import copy
 import math
 import random
+import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from answer_examples import Example, before_change, examples, hurried, mixed, overheard
+from answer_examples import Example, before_change, examples, hurried, overheard
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -44,8 +46,10 @@ RELATED = 2
 """A third output that is only trained: whether a claim is about what is asked, outdated or not."""
 VOCABULARY = 1_500
 """Frequent tokens with a vector of their own."""
-HURRIED, MIXED, UNCHANGED, OVERHEARD = 0.1, 0.3, 0.25, 0.15
-"""Shares of examples that are told within seconds, among other things, without their change, and beside another's words."""
+HURRIED, UNCHANGED, OVERHEARD = 0.1, 0.25, 0.15
+"""Shares of examples that are told within seconds, without their change, and beside another's words."""
+MOST_TRAINED = 10
+"""Claims of an example that are looked at in training; all are when it is judged."""
 NOISE, UNREAD = 0.5, 0.1
 """How far word vectors are moved, and how many tokens are not read, in training."""
 STATIC = torch.tensor(np.asarray(word_vectors().vectors, np.float32))
@@ -97,7 +101,7 @@ class Network(nn.Module):
         self.token_norm, self.claim_norm = nn.LayerNorm(width), nn.LayerNorm(width)
         self.claim, self.features = nn.Linear(width, width), nn.Linear(CLAIM_FEATURES, width)
         self.relations = nn.Linear(RELATION_FEATURES, HEADS)
-        self.claim_block = Block(width, dropout)
+        self.claim_blocks = nn.ModuleList(Block(width, dropout) for _ in range(layers))
         self.out, self.direct = nn.Linear(width, 3), nn.Linear(CLAIM_FEATURES, 3)
 
     def forward(self, batch: dict[str, Any]) -> Tensor:
@@ -107,7 +111,8 @@ class Network(nn.Module):
         states[batch["mask"]] = read
         states = self.claim(states) + self.features(batch["features"])
         bias = self.relations(batch["relations"]).permute(0, 3, 1, 2)
-        states = self.claim_block(states, batch["mask"], bias)
+        for block in self.claim_blocks:
+            states = block(states, batch["mask"], bias)
         return self.out(self.claim_norm(states)) + self.direct(batch["features"])
 
     def _read(self, tokens: Tensor, flags: Tensor, segments: Tensor, mask: Tensor) -> Tensor:
@@ -130,7 +135,7 @@ class Network(nn.Module):
         for name, value in found.items():
             for table in ("frequent_vectors", "segments", "positions"):
                 name = name.replace(f"{table}.weight", table)  # noqa: PLW2901
-            named[name.replace("token_blocks.", "token_block")] = value
+            named[name.replace("_blocks.", "_block")] = value
         named["token.weight"] = named["token.weight"].copy()
         named["token.weight"][:, : STATIC.shape[1]] /= float(SCALE)
         for name in ("out", "direct"):
@@ -152,7 +157,9 @@ def to_batch(chosen: Sequence[Example]) -> dict[str, Any]:
         features[row, :count] = torch.tensor(
             np.concatenate([claim_features(example.question, example.claims), example.coverage], axis=1)
         )
-        relations[row, :count, :count] = torch.tensor(claim_relations(example.claims))
+        relations[row, :count, :count] = torch.tensor(
+            claim_relations(example.claims, example.claim_tokens)
+        )
         truth[ANSWERS, row, :count] = torch.tensor(example.answers)
         truth[OUTDATED, row, :count] = torch.tensor(example.outdated)
         texts += [(example.asked_tokens, claim) for claim in example.claim_tokens]
@@ -196,13 +203,7 @@ def train(chosen: Sequence[Example], given: argparse.Namespace, seed: int) -> Ne
     """Return a network that was trained on examples: the running average of its weights."""
     torch.manual_seed(seed)
     random.seed(seed)
-    tokens = Counter(
-        int(token)
-        for example in chosen
-        for text in (example.asked_tokens, *example.claim_tokens)
-        for token in text.tokens
-    )
-    network = Network([token for token, _ in tokens.most_common(VOCABULARY)], given.width, given.layers, given.dropout)
+    network = load_network(given.start, given.dropout) if given.start else new_network(chosen, given)
     average = copy.deepcopy(network)
     batches = math.ceil(len(chosen) / given.batch)
     optimizer = torch.optim.AdamW(network.parameters(), lr=given.rate, weight_decay=0.05)
@@ -214,7 +215,7 @@ def train(chosen: Sequence[Example], given: argparse.Namespace, seed: int) -> Ne
         network.train()
         shuffled, total = random.sample(chosen, len(chosen)), 0.0
         for start in range(0, len(shuffled), given.batch):
-            batch = to_batch([_varied(example, chosen) for example in shuffled[start : start + given.batch]])
+            batch = to_batch([_varied(example) for example in shuffled[start : start + given.batch]])
             loss = loss_of(network(batch), batch)
             optimizer.zero_grad()
             loss.backward()
@@ -232,15 +233,56 @@ def train(chosen: Sequence[Example], given: argparse.Namespace, seed: int) -> Ne
     return average
 
 
-def _varied(example: Example, others: Sequence[Example]) -> Example:
+def new_network(chosen: Sequence[Example], given: argparse.Namespace) -> Network:
+    """Return a network that knows nothing, with vectors for the frequent tokens of some examples."""
+    tokens = Counter(
+        int(token)
+        for example in chosen
+        for text in (example.asked_tokens, *example.claim_tokens)
+        for token in text.tokens
+    )
+    return Network([token for token, _ in tokens.most_common(VOCABULARY)], given.width, given.layers, given.dropout)
+
+
+def load_network(path: Path, dropout: float) -> Network:
+    """Return the network whose weights were written to a file; outputs that are only trained begin anew."""
+    with np.load(path) as file:
+        named = {name: torch.tensor(np.asarray(file[name], np.float32)) for name in file if name != "frequent"}
+        frequent = file["frequent"].tolist()
+    layers = sum(re.fullmatch(r"token_block\d+\.attend\.weight", name) is not None for name in named)
+    network = Network(frequent, len(named["token.bias"]), layers, dropout)
+    named["token.weight"][:, : STATIC.shape[1]] *= float(SCALE)
+    state = network.state_dict()
+    for name, value in named.items():
+        place = re.sub(r"_block(\d)", r"_blocks.\1", name)
+        place = f"{place}.weight" if place in ("frequent_vectors", "segments", "positions") else place
+        state[place][tuple(slice(0, size) for size in value.shape)] = value
+    network.load_state_dict(state)
+    return network
+
+
+def thinned(example: Example) -> Example:
+    """Return an example with fewer of the claims that have nothing to do with the question."""
+    others = [place for place in range(len(example.claims)) if not (example.answers[place] or example.outdated[place])]
+    gone = set(random.sample(others, max(0, min(len(others), len(example.claims) - MOST_TRAINED))))
+    kept = [place for place in range(len(example.claims)) if place not in gone]
+    return example if not gone else replace(
+        example,
+        claims=[example.claims[place] for place in kept],
+        claim_tokens=[example.claim_tokens[place] for place in kept],
+        coverage=example.coverage[kept],
+        answers=[example.answers[place] for place in kept],
+        outdated=[example.outdated[place] for place in kept],
+    )
+
+
+def _varied(example: Example) -> Example:
+    example = thinned(example)
     if random.random() < UNCHANGED:
         example = before_change(example)
     if random.random() < OVERHEARD:
         example = overheard(example)
-    chance = random.random()
-    if chance < HURRIED and not example.about_past:
-        return hurried(example)
-    return mixed(example, others) if chance < HURRIED + MIXED else example
+    return hurried(example) if random.random() < HURRIED and not example.about_past else example
 
 
 @torch.no_grad()
@@ -262,7 +304,7 @@ def report(network: Network, chosen: Sequence[Example], title: str) -> None:
             if not example.about_past:
                 outdated += list(zip(likely, example.outdated, strict=True))
     print(title, {name: f"{100 * np.mean(right):.1f} of {len(right)}" for name, right in sorted(shares.items())})
-    for least in (0.3, 0.4, 0.5, 0.6, 0.7):
+    for least in (0.3, 0.5, 0.7):
         above = [true for likely, true in outdated if likely >= least]
         print(
             f"  outdated from {least}: {sum(above)} of {sum(true for _, true in outdated)}, {len(above) - sum(above)} wrongly",
@@ -274,6 +316,7 @@ def main() -> None:
     """Train, print, and write if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lives", nargs="*", default=LIVES)
+    parser.add_argument("--together", nargs="*", type=int, default=[3, 5, 7, 10], help="lives that are told to one memory")
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--layers", type=int, default=2)
@@ -284,12 +327,13 @@ def main() -> None:
     parser.add_argument(
         "--threads", type=int, default=1, help="more of them slow each other down where the machine is busy"
     )
+    parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--cache", type=Path, help="a folder for what the searches gave")
     parser.add_argument("--write", type=Path, nargs="?", const=WEIGHTS)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    taught = [example for example in examples(given.lives, held_out=False, cache=given.cache) if example.teaches]
-    given.judges = examples(given.lives, held_out=True, cache=given.cache)
+    taught = [example for example in examples(given.lives, held_out=False, together=given.together, cache=given.cache) if example.teaches]
+    given.judges = examples(given.lives, held_out=True, together=[6], cache=given.cache)
     print(f"{len(taught)} examples, {len(given.judges)} held out")
     network = train(taught, given, seed=0)
     report(network, taught, "trained on")

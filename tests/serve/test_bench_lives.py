@@ -9,6 +9,7 @@ import pytest
 
 from rememo.bench.lives.data import load_lives
 from rememo.bench.lives.judge import LivesReport, measure
+from rememo.bench.lives.merge import merge_lives
 from rememo.errors import InvalidInput, MissingExtra
 
 ROOT = Path(__file__).parents[2]
@@ -62,6 +63,37 @@ def test_every_way_in_answers_and_can_fail(file: Path, door: str):
     assert "2 lives" in table
     assert "1/2 50.0 % (9.5 - 90.5)" in table
     assert miss in table
+
+
+def test_lives_about_different_matters_are_told_as_one(tmp_path: Path):
+    path = tmp_path / "lives.jsonl"
+    told = {
+        "ana": ("I live in Lisbon.", "I moved to Porto, says Ana.", "Where does ana live?", "Porto", "live in Lisbon"),
+        "leo": ("Standup is at 9:00.", "Leo here, standup is at 10:30 now.", "When is standup?", "10:30", "9:00"),
+        "eva": ("I moved to Rome.", "Eva is back in Graz.", "Where does eva live?", "Graz", "Rome"),
+    }
+    path.write_text(
+        "\n".join(
+            json.dumps(
+                {
+                    "name": user,
+                    "messages": [message(before, 1, user=user), message(after, 20, user=user)],
+                    "questions": [question(asked, holds, outdated=(outdated,), user=user)],
+                }
+            )
+            for user, (before, after, asked, holds, outdated) in told.items()
+        )
+    )
+    merged = list(merge_lives(list(load_lives(path)), 2))
+    assert len(merged) == 1, "two homes cannot be one person's, and a life that is left over is left out"
+    (life,) = merged
+    assert len({message.user for message in life.messages}) == 1
+    assert [message.at for message in life.messages] == sorted(message.at for message in life.messages)
+    assert len({message.room for message in life.messages}) == 2
+    names = {name.casefold() for name in told} - {life.messages[0].user}
+    assert not any(name in text.casefold() for name in names for text in (asked.text for asked in life.questions))
+    report = measure(path, together=2)
+    assert right(report)[0]["first now"] == (2, 2)
 
 
 def test_one_part_is_chosen(file: Path):

@@ -131,6 +131,7 @@ def lives(
     path: Annotated[Path, typer.Argument(help="Labelled lives, JSON Lines.")],
     door: Annotated[str, typer.Option(help=f"The way in: {', '.join(DOORS)}, or all; several with commas.")] = "python",
     held_out: HeldOut = False,
+    together: Annotated[int, typer.Option(min=1, help="Tell so many lives to one memory, as one person's.")] = 1,
     misses: Annotated[
         bool, typer.Option("--misses", help="List the questions that fail, with their first hits.")
     ] = False,
@@ -148,7 +149,8 @@ def lives(
     environments = {name: python for name, python in given.items() if python is not None}
     with console.status("telling") as status:
         report = lives_bench.measure(
-            path, doors=chosen, held_out=held_out or None, environments=environments, progress=status.update
+            path, doors=chosen, held_out=held_out or None, together=together, environments=environments,
+            progress=status.update,
         )
     console.print(report.table(misses=misses), markup=False, highlight=False, soft_wrap=True)
     if json_file is not None:

@@ -8,7 +8,7 @@ fades out.
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,11 +20,11 @@ from rememo.recall.answers.selector import AnswerSelector, Verdict
 from rememo.recall.asked import asked_predicates
 from rememo.recall.tense import asks_about_past
 
-MOST_CLAIMS: Final = 8
+MOST_CLAIMS: Final = 16
 """How many of the first hits are looked at."""
 SMALL: Final = 24
 """Records of a scope in which all that was said is looked at."""
-_WHOLE, _NONE = 40, 400
+_WHOLE, _NONE = 200, 2_000
 """Terms that a scope is indexed under up to which the network decides alone, and from which the scores do."""
 _OUTDATED: Final = 0.5
 """The probability from which a claim counts as outdated."""
@@ -37,6 +37,7 @@ _SURE: Final = math.log(0.5)
 """The logarithm of the probability from which what the search did not find may lead."""
 _SEVERAL_SENTENCES: Final = re.compile(r"[.!?]\s+\S")
 _LEAST_SCORE: Final = 0.02
+_WORD: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +61,8 @@ class Selection:
         if verdicts is None:
             return [hit for hit in hits if hit.score]
         by_id = dict(zip(claims, verdicts, strict=True))
-        ordered = _reorder(hits, self._rank(claims, by_id))
-        marked = self._mark_outdated(ordered, claims, by_id)
+        first = self._choose(claims, by_id)
+        marked = self._mark_outdated(_lead(hits, claims, first), first, claims, by_id)
         return [hit for hit in marked if hit.score or hit.status == "superseded"]
 
     def _claims(self, hits: Sequence[Hit]) -> dict[str, Claim]:
@@ -79,6 +80,8 @@ class Selection:
         repeats = self.question.text.strip().casefold() in record.text.casefold()
         if hit.record.kind not in ("message", "note", "fact") or not speaker or repeats:
             return None
+        is_of_kind = is_fact and predicate_of(hit.record) in predicates
+        is_meant = is_of_kind and self._means(str(hit.record.data.get("subject", "")))
         return Claim(
             text=record.text,
             at=record.at,
@@ -86,13 +89,20 @@ class Selection:
             speaker=speaker,
             role=_role(hit),
             is_fact=is_fact,
-            is_asked=is_fact and predicate_of(hit.record) in predicates,
+            is_asked=is_meant,
+            is_asked_of_another=is_of_kind and not is_meant,
             is_current=hit.status == "current",
             is_superseded=hit.status == "superseded",
         )
 
-    def _rank(self, claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]) -> list[str]:
-        """Return the ids of the claims, what answers best first."""
+    def _means(self, subject: str) -> bool:
+        """Tell whether the question names the subject of a fact: a person, or something of theirs ("my sister")."""
+        name = " ".join(subject.casefold().split())
+        _, _, thing = name.partition("'s ")
+        return name in self.question.persons or bool(set((thing or name).split()) & _words(self.question.text))
+
+    def _choose(self, claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]) -> str:
+        """Return the id of the claim that answers best."""
         share = fade(self.terms)
         about_past = bool(self.question.until) or asks_about_past(self.question.text)
 
@@ -104,15 +114,13 @@ class Selection:
                 score -= _KNOWN  # what is known counts more than what the network makes of the words
             return share * (verdicts[id].answers + _OF_SCORE * score) + (1 - share) * score
 
-        return sorted(claims, key=value, reverse=True)
+        return max(claims, key=value)
 
     def _mark_outdated(
-        self, hits: Sequence[Hit], claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]
+        self, hits: Sequence[Hit], first: str, claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]
     ) -> list[Hit]:
-        """Return the hits with the status of those that the answer took the place of."""
-        answer = next((hit for hit in hits if hit.id in verdicts), None)
-        if answer is None:
-            return list(hits)
+        """Return the hits with the status of those that the first claim took the place of."""
+        answer = next(hit for hit in hits if hit.id == first)
         # In a large scope the scores decide what comes first; only what the network takes for the answer too replaces others.
         if verdicts[answer.id].answers < max(verdict.answers for verdict in verdicts.values()):
             return list(hits)
@@ -144,25 +152,21 @@ def fade(terms: int) -> float:
     return min(1.0, max(0.0, 1 - math.log(max(terms, 1) / _WHOLE) / math.log(_NONE / _WHOLE)))
 
 
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.casefold()))
+
+
 def _is_aside(claim: Claim) -> bool:
     """Tell whether a claim is a fact that is known to hold, beside what else was said then and is asked for."""
     aside = claim.is_fact and claim.is_current and not claim.is_asked
     return aside and bool(_SEVERAL_SENTENCES.search(claim.text))
 
 
-def _reorder(hits: Sequence[Hit], ranking: Sequence[str]) -> list[Hit]:
-    """Return the hits with the ranked ones in their order and the same scores as before, best first.
-
-    The first of the ranking leads its like, though the search did not find it.
-    """
-    order = {id: place for place, id in enumerate(ranking)}
-    moving = sorted(
-        (hit for hit in hits if hit.id in order and (hit.score or order[hit.id] == 0)), key=lambda hit: order[hit.id]
-    )
-    best = max((hit.score for hit in hits), default=0.0)
-    scores = sorted((hit.score or best for hit in moving), reverse=True)
-    moved = {hit.id: replace(hit, score=score) for hit, score in zip(moving, scores, strict=True)}
-    return sorted((*moved.values(), *(hit for hit in hits if hit.id not in moved)), key=lambda hit: -hit.score)
+def _lead(hits: Sequence[Hit], claims: Container[str], first: str) -> list[Hit]:
+    """Return the hits with one claim before all others, which keep their scores and their order."""
+    best = max((hit.score for hit in hits if hit.id in claims), default=0.0)
+    scored = [replace(hit, score=best) if hit.id == first else hit for hit in hits]
+    return sorted(scored, key=lambda hit: (-hit.score, hit.id in claims and hit.id != first))
 
 
 def _can_replace(answer: Hit, hit: Hit) -> bool:

@@ -54,6 +54,7 @@ SINGLE: Final = frozenset(
 """Predicates with one value, of which the one that holds answers the question."""
 _ROWS: Final = tuple((re.compile(pattern), predicates) for pattern, predicates in _TABLE)
 _FAVOURITE: Final = re.compile(r"\bfavou?rite ([a-z]+(?: [a-z]+)?)")
+_WORD: Final = re.compile(r"[a-z]+")
 _WHERE: Final = re.compile(r"^\W*(?:\w+ )?where\b|\bwhich (?:city|country|company|town|place)\b")
 PLACES: Final = frozenset(
     {
@@ -82,6 +83,14 @@ def asked_predicates(text: str) -> frozenset[str]:
         words = favourite[1].replace("color", "colour").split()
         found |= {"favourite_" + "_".join(words[:count]) for count in range(1, len(words) + 1)}
     return frozenset(found)
+
+
+def names_other_favourite(question: str, text: str) -> bool:
+    """Tell whether a question asks for a favourite thing, and a text names a favourite of another kind."""
+    asked, named = (_FAVOURITE.findall(" ".join(each.casefold().split())) for each in (question, text))
+    words = {word.removesuffix("s") for word in _WORD.findall(text.casefold().replace("color", "colour"))}
+    kinds = {word.removesuffix("s") for words in asked for word in words.replace("color", "colour").split()}
+    return bool(asked and named) and kinds.isdisjoint(words)
 
 
 def asks_where(text: str) -> bool:

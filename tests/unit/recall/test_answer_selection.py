@@ -131,8 +131,19 @@ def test_what_answers_comes_first_and_what_it_replaced_names_it():
     found = select(Fixed("ba", "a"), [OLD, NEW])
     assert [(hit.text, hit.score, hit.status, hit.superseded_by) for hit in found] == [
         ("b", 0.9, "current", None),
-        ("a", 0.5, "superseded", NEW.id),
+        ("a", 0.9, "superseded", NEW.id),
     ]
+
+
+def test_what_answers_nothing_keeps_its_score():
+    found = select(Fixed("bca"), [OLD, NEW, hit("c", days=3, score=0.1)])
+    assert [(hit.text, hit.score) for hit in found] == [("b", 0.9), ("a", 0.9), ("c", 0.1)]
+
+
+def test_what_states_nothing_of_a_person_keeps_its_place():
+    passage = replace(hit("p", days=2, score=0.95), record=replace(hit("p", days=2, score=0.95).record, kind="chunk"))
+    found = select(Fixed("ba"), [passage, OLD, NEW])
+    assert [(hit.text, hit.score) for hit in found] == [("p", 0.95), ("b", 0.9), ("a", 0.9)]
 
 
 def test_what_was_not_found_leads_where_it_answers_and_is_dropped_where_it_does_not():
@@ -163,7 +174,7 @@ def test_a_pair_of_which_somebody_said_that_both_hold_is_not_marked():
 def test_scores_decide_in_a_large_scope():
     assert [hit.text for hit in select(Fixed("ba"), [OLD, NEW], terms=10_000)] == ["a", "b"]
     assert fade(10) == 1
-    assert 0 < fade(100) < 1
+    assert 0 < fade(600) < 1
     assert fade(10_000) == 0
 
 
@@ -240,6 +251,31 @@ def test_statements_that_nothing_links_are_ordered_by_the_question(
         shown = view.context(question, max_tokens=500, at=LATER).text
         assert after in shown
         assert before not in shown
+
+
+def test_the_answer_is_about_the_right_thing_among_many_like_it():
+    with Memory(":memory:") as memory:
+        view = tell(
+            memory,
+            "I live in Lisbon.",
+            "My sister lives in Oslo.",
+            "I drive a Golf.",
+            "I moved to Porto.",
+            "My phone number is 555-0000.",
+            "My sister is back in Bergen.",
+            "Actually my number is 555-9999.",
+        )
+        assert "Porto" in first_text(view, "where do I live?")
+        assert "Bergen" in first_text(view, "where does my sister live?")
+        assert "555-9999" in first_text(view, "what's my phone number?")
+        assert "Golf" in first_text(view, "what car do I drive?")
+
+
+def test_what_is_about_the_same_thing_but_answers_something_else_replaces_nothing():
+    with Memory(":memory:") as memory:
+        view = tell(memory, "My piano is from Porto", "I play the piano here")
+        hits = view.search("Where is my piano from?", at=LATER)
+        assert {hit.status for hit in hits if "Porto" in hit.text} <= {"current", "unknown"}
 
 
 def test_a_filter_by_ids_lets_nothing_else_in():

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from rememo.errors import InvalidInput
 
-_AFTERWARDS: Final = timedelta(days=5)
+AFTERWARDS: Final = timedelta(days=5)
 """How long after the last message a question is asked."""
 
 
@@ -77,7 +77,7 @@ def _life(row: dict[str, Any]) -> Life:
         )
         for message in row["messages"]
     )
-    end = messages[-1].at + _AFTERWARDS
+    end = messages[-1].at + AFTERWARDS
     questions = tuple(
         LifeQuestion(
             text=question["question"],

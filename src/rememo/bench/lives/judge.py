@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from rememo.bench.lives.data import LifeQuestion, load_lives
 from rememo.bench.lives.doors import DOORS, Answered, open_door
+from rememo.bench.lives.merge import merge_lives
 from rememo.bench.qa import wilson
 from rememo.errors import InvalidInput, MissingExtra
 
@@ -80,17 +81,20 @@ def measure(
     *,
     doors: Sequence[str] = ("python",),
     held_out: bool | None = None,
+    together: int = 1,
     environments: dict[str, Path] | None = None,
     progress: Callable[[str], object] = lambda _: None,
 ) -> LivesReport:
     """Tell every life through every door, ask its questions there, and judge the answers.
 
-    `environments` are the interpreters that have the packages of others, by door. Where several doors are wanted and one
+    `together` tells so many lives as if one person had lived them. `environments` are the interpreters that have the packages of others, by door. Where several doors are wanted and one
     cannot be opened, the report says so and how to mend it; a single one raises `MissingExtra`.
     """
     if unknown := [door for door in doors if door not in DOORS]:
         raise InvalidInput(f"there is no door {', '.join(unknown)}; there are {', '.join(DOORS)}")
     lives = list(load_lives(path, held_out=held_out))
+    if together > 1:
+        lives = list(merge_lives(lives, together))
     reports: list[DoorScores] = []
     for name in doors:
         scores = DoorScores(door=name)

@@ -32,7 +32,9 @@ class Claim:
     is_fact: bool = False
     """Whether a fact was learned from it."""
     is_asked: bool = False
-    """Whether that fact is of a kind that the question asks for."""
+    """Whether that fact is of a kind that the question asks for, and of somebody or something that it names."""
+    is_asked_of_another: bool = False
+    """Whether that fact is of a kind that the question asks for, but of somebody or something else."""
     is_current: bool = False
     """Whether it is known to hold."""
     is_superseded: bool = False

@@ -17,8 +17,8 @@ MOST_CLAIM_TOKENS: Final = 56
 FLAGS: Final = 5
 """Of a token: it begins with a capital, is a number, continues a word, its word occurs in the question, and how near in
 meaning its word is to one of the question's."""
-CLAIM_FEATURES: Final = 20
-RELATION_FEATURES: Final = 6
+CLAIM_FEATURES: Final = 21
+RELATION_FEATURES: Final = 8
 
 _WORD: Final = re.compile(r"\w+(?:['\u2019]\w+)?|[^\w\s]")
 _DAY: Final = 86_400
@@ -44,6 +44,10 @@ class EncodedText:
 
     tokens: NDArray[np.int64]
     flags: Floats
+    terms: frozenset[str]
+    """What the text is indexed under."""
+    meaning: Floats
+    """The mean direction of its content words; zeros where it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +100,30 @@ class Encoder:
                 nearness[:, [not word.term for word in words]] = 0
                 best = nearness.max(axis=1)
                 coverage[row] = best.mean(), best.min()
-            encoded.append(_encode_text(words, MOST_CLAIM_TOKENS, terms, nearness.max(axis=0, initial=0)))
+            encoded.append(self._encode_text(words, MOST_CLAIM_TOKENS, terms, nearness.max(axis=0, initial=0)))
         return EncodedClaims(
-            question=_encode_text(asked, MOST_QUESTION_TOKENS, frozenset(), np.zeros(len(asked), np.float32)),
+            question=self._encode_text(asked, MOST_QUESTION_TOKENS, frozenset(), np.zeros(len(asked), np.float32)),
             claims=encoded,
             features=np.concatenate([claim_features(question, claims), coverage], axis=1),
-            relations=claim_relations(claims),
+            relations=claim_relations(claims, encoded),
+        )
+
+    def _encode_text(self, words: Sequence[_Word], most: int, asked: frozenset[str], nearness: Floats) -> EncodedText:
+        tokens: list[int] = []
+        flags: list[tuple[float, ...]] = []
+        meaning = np.zeros(self.vectors.shape[1], np.float32)
+        for word, near in zip(words, nearness.tolist(), strict=True):
+            occurs = bool(word.term) and word.term in asked
+            if word.term:
+                meaning += word.meaning
+            for place, token in enumerate(word.tokens):
+                tokens.append(token)
+                flags.append((*word.flags, place > 0, occurs, 1.0 if occurs else near))
+        return EncodedText(
+            tokens=np.array(tokens[:most] or [0], np.int64),
+            flags=np.array(flags[:most] or [(0.0,) * FLAGS], np.float32),
+            terms=frozenset(word.term for word in words if word.term),
+            meaning=meaning / max(float(np.linalg.norm(meaning)), _LEAST_NORM),
         )
 
     def _words(self, text: str, most: int, known: dict[str, _Word]) -> list[_Word]:
@@ -118,17 +140,6 @@ class Encoder:
                 word = known[written] = _Word(tokens, (written[0].isupper(), written.isdigit()), term, meaning)
             words.append(word)
         return words
-
-
-def _encode_text(words: Sequence[_Word], most: int, asked: frozenset[str], nearness: Floats) -> EncodedText:
-    tokens: list[int] = []
-    flags: list[tuple[float, ...]] = []
-    for word, near in zip(words, nearness.tolist(), strict=True):
-        occurs = bool(word.term) and word.term in asked
-        for place, token in enumerate(word.tokens):
-            tokens.append(token)
-            flags.append((*word.flags, place > 0, occurs, 1.0 if occurs else near))
-    return EncodedText(np.array(tokens[:most] or [0], np.int64), np.array(flags[:most] or [(0.0,) * FLAGS], np.float32))
 
 
 def claim_features(question: ClaimQuestion, claims: Sequence[Claim]) -> Floats:
@@ -157,6 +168,7 @@ def claim_features(question: ClaimQuestion, claims: Sequence[Claim]) -> Floats:
         np.log(np.maximum(scores, _LEAST_SCORE)),
         [claim.is_fact for claim in claims],
         [claim.is_asked for claim in claims],
+        [claim.is_asked_of_another for claim in claims],
         [claim.is_current for claim in claims],
         [claim.is_superseded for claim in claims],
         [not asked_topics.isdisjoint(find_topics(claim.text.lower())) for claim in claims],
@@ -165,11 +177,12 @@ def claim_features(question: ClaimQuestion, claims: Sequence[Claim]) -> Floats:
     return np.clip(np.stack([np.asarray(column, np.float32) for column in columns], axis=1), -4, 4)
 
 
-def claim_relations(claims: Sequence[Claim]) -> Floats:
-    """Return how each claim relates to each other one: later, earlier, in one conversation, how far apart, by the same speaker."""
+def claim_relations(claims: Sequence[Claim], texts: Sequence[EncodedText]) -> Floats:
+    """Return how each claim relates to each other one: in time, by its speaker, by its words and by their meaning."""
     times = _times(claims)
     days = (times[:, None] - times[None, :]) / _DAY
     speakers = np.array([claim.speaker for claim in claims])
+    meanings = np.array([text.meaning for text in texts])
     columns: list[Any] = [
         days > 0,
         days < 0,
@@ -177,6 +190,8 @@ def claim_relations(claims: Sequence[Claim]) -> Floats:
         np.sign(days) * np.log1p(np.abs(days)) / _LOG_SCALE,
         speakers[:, None] == speakers[None, :],
         np.eye(len(claims)),
+        [[len(text.terms & other.terms) / (1 + min(len(text.terms), len(other.terms))) for other in texts] for text in texts],
+        meanings @ meanings.T,
     ]
     return np.stack([np.asarray(column, np.float32) for column in columns], axis=-1)
 

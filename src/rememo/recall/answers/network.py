@@ -38,7 +38,12 @@ class AnswerNetwork:
         states = self._linear(states, "claim") + self._linear(encoded.features, "features")
         everywhere = np.ones((1, len(encoded.claims)), bool)
         bias = self._linear(encoded.relations, "relations").transpose(2, 0, 1)[None]
-        states = self._block(states[None], everywhere, "claim_block", bias)[0]
+        states = states[None]
+        layer = 0
+        while f"claim_block{layer}.attend.weight" in self._weights:
+            states = self._block(states, everywhere, f"claim_block{layer}", bias)
+            layer += 1
+        states = states[0]
         return self._linear(self._layer_norm(states, "claim_norm"), "out") + self._linear(encoded.features, "direct")
 
     def _read(self, question: EncodedText, claims: Sequence[EncodedText]) -> Floats:
