@@ -219,10 +219,10 @@ def _serve_memory(
 
 def _own_server(file: str | None, stack: ExitStack) -> str:
     """Start a PostgreSQL server that ends with the stack, and return its address."""
-    from rememo.store.postgres.embedded import EmbeddedServer  # noqa: PLC0415 - not on every system
+    from rememo.store.postgres.embedded import EmbeddedPostgres  # noqa: PLC0415 - not on every system
 
     if file is not None:
         raise InvalidInput("give a file or --postgres embedded, not both")
-    url = stack.enter_context(EmbeddedServer()).url()
+    url = stack.enter_context(EmbeddedPostgres()).url()
     errors.print("a PostgreSQL server was started for this; it and all it holds are gone when you stop", soft_wrap=True)
     return url

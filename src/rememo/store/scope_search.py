@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from rememo.errors import ModelChanged
 from rememo.model.filters import Filter
+from rememo.model.timeline import Timeline
 from rememo.model.times import to_micros
+from rememo.store.matches import Nearest
 from rememo.store.scope_cache import ScopeCache, ScopeColumns
-from rememo.store.timeline import Nearest, Timeline
 
 _SPARE = 50  # how many more than asked for are scored exactly, since rounding may have changed their order
 

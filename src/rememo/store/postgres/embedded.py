@@ -26,14 +26,14 @@ _SHARED_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - a new folder is made ther
 _SIGNALS: Final = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 
-class EmbeddedServer:
+class EmbeddedPostgres:
     """A server in a new folder of its own, listening on a socket there; it is gone when this is closed.
 
     It also ends when the program ends without closing it. A server refuses to run as root: root lends it to `nobody`;
     no account is made, and no folder but its own is opened.
     """
 
-    def __init__(self, *, settings: tuple[str, ...] = (), following: "EmbeddedServer | None" = None) -> None:
+    def __init__(self, *, settings: tuple[str, ...] = (), following: "EmbeddedPostgres | None" = None) -> None:
         package = find_spec(_PACKAGE)
         if package is None or package.origin is None:
             raise MissingExtra(
@@ -131,9 +131,9 @@ class EmbeddedServer:
             self._server.stop(_SIGNALS[mode], _LONGEST)
             self._server = None
 
-    def standby(self) -> "EmbeddedServer":
+    def standby(self) -> "EmbeddedPostgres":
         """Start a second one that follows it and can only be read."""
-        return EmbeddedServer(following=self)
+        return EmbeddedPostgres(following=self)
 
     def url(self, database: str = "postgres") -> str:
         """Return the address of a database of its."""

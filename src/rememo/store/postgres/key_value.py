@@ -15,7 +15,7 @@ from rememo.store.kv.rounds import rounds
 from rememo.store.postgres.audit_entries import append_audit_entry
 from rememo.store.postgres.codecs import PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.tenant_guard import guard_tenants
 from rememo.store.sql.key_value import SECOND, SqlKeyValue, to_entry
 
@@ -122,7 +122,9 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
                 return version
         return None
 
-    def _set_encrypted(self, session: Session, values: dict[str, Any], note: NewAuditEntry | None) -> int | None:
+    def _set_encrypted(
+        self, session: PostgresSession, values: dict[str, Any], note: NewAuditEntry | None
+    ) -> int | None:
         """Store a value that is encrypted for its version, which must be known first."""
         codec = self._codecs.locked(session, values["tenant"])
         name, expected = values["key"], values["expected"]
@@ -147,7 +149,7 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
         if note is None:
             return self._database.write_at_once(_REPLACE, values)
 
-        def replace_and_note(session: Session) -> Any:
+        def replace_and_note(session: PostgresSession) -> Any:
             row = session.row(_REPLACE, values)
             if row is not None:
                 append_audit_entry(session, note)
@@ -159,7 +161,7 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
         """Remove an entry; False when there was none."""
         values = {"tenant": tenant, "space": space, "now": to_micros(moment)}
 
-        def delete(session: Session) -> list[Any]:
+        def delete(session: PostgresSession) -> list[Any]:
             codec = self._codecs.locked(session, tenant)
             masked = None if note is None else mask_key_names(note, codec)
             return _remove(session, _DELETE, {**values, "names": list(codec.name_forms(key))}, masked)
@@ -173,7 +175,7 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
         """Remove every key that a glob pattern matches; returns how many there were."""
         values: dict[str, Any] = {"tenant": tenant, "space": space, "now": to_micros(moment)}
 
-        def invalidate(session: Session) -> list[Any]:
+        def invalidate(session: PostgresSession) -> list[Any]:
             codec = self._codecs.locked(session, tenant)
             if not codec.encrypted:
                 pattern_too = {**values, "pattern": to_expression(pattern)}
@@ -236,7 +238,7 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
             "sliding": None if entry.sliding is None else round(entry.sliding * SECOND),
         }
 
-        def load(session: Session) -> bool:
+        def load(session: PostgresSession) -> bool:
             codec = self._codecs.locked(session, tenant)
             names = list(codec.name_forms(entry.key))
             place = {**values, "key": names[0], "names": names}
@@ -259,7 +261,7 @@ def sweep_expired(database: PostgresDatabase, now: int, limit: int) -> int:
     return swept
 
 
-def _add(session: Session, values: dict[str, Any], note: NewAuditEntry | None) -> int | None:
+def _add(session: PostgresSession, values: dict[str, Any], note: NewAuditEntry | None) -> int | None:
     session.execute(_MAKE_FLOOR, values)
     floor: int = session.value(_FLOOR, values)
     version: int | None = session.value(_ADD, {**values, "version": floor + 1})
@@ -269,7 +271,12 @@ def _add(session: Session, values: dict[str, Any], note: NewAuditEntry | None) -
 
 
 def _remove(
-    session: Session, sql: str, values: dict[str, Any], note: NewAuditEntry | None = None, *, count: bool = False
+    session: PostgresSession,
+    sql: str,
+    values: dict[str, Any],
+    note: NewAuditEntry | None = None,
+    *,
+    count: bool = False,
 ) -> list[Any]:
     """Remove entries and see to it that their versions are never given again."""
     session.execute(_MAKE_FLOOR, values)

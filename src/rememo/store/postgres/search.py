@@ -10,6 +10,7 @@ from rememo.model.filters import Filter
 from rememo.model.record import FOUND, Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.store.matches import Nearest, WordMatch
 from rememo.store.postgres.encrypted_filters import read_rows
 from rememo.store.postgres.filter_sql import RECORD_COLUMNS, select
 from rememo.store.postgres.part import PostgresPart
@@ -19,7 +20,6 @@ from rememo.store.postgres.vectors import column, from_wire
 from rememo.store.postgres.words import match
 from rememo.store.scope_cache import CachedScope, ScopeColumns
 from rememo.store.scope_search import ScopeSearch
-from rememo.store.timeline import Nearest, WordMatch
 
 _EXACT = """SELECT number, {column}, model FROM vectors
 WHERE tenant = %s AND model = (SELECT model FROM models WHERE current) AND number = ANY(%s::bigint[])"""

@@ -6,7 +6,7 @@ import psycopg
 
 from rememo.errors import InvalidInput, StorageError
 from rememo.store.migrations import MigrationOptions, MigrationPlan
-from rememo.store.postgres.address import Address
+from rememo.store.postgres.address import PostgresAddress
 from rememo.store.postgres.citus import distributed_tables, distribution, has_citus
 from rememo.store.postgres.errors import translate
 from rememo.store.postgres.migrate import hold, migrate, patiently, plan, prepare
@@ -26,7 +26,9 @@ _NO_CITUS = (
 )
 
 
-def upgrade(address: Address, wishes: MigrationOptions, *, dry: bool = False, wait: float = 30.0) -> MigrationPlan:
+def upgrade(
+    address: PostgresAddress, wishes: MigrationOptions, *, dry: bool = False, wait: float = 30.0
+) -> MigrationPlan:
     """Do to a store on a server what is due and what is wished for, or only tell it; returns what was done."""
     try:
         with psycopg.connect(
@@ -43,7 +45,7 @@ def upgrade(address: Address, wishes: MigrationOptions, *, dry: bool = False, wa
 
 class _Upgrade:
     def __init__(
-        self, connection: "psycopg.Connection[Any]", address: Address, wishes: MigrationOptions, wait: float
+        self, connection: "psycopg.Connection[Any]", address: PostgresAddress, wishes: MigrationOptions, wait: float
     ) -> None:
         self._connection = connection
         self._schema, self._place = address.schema, address.shown

@@ -22,7 +22,7 @@ from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.encrypted_filters import rows_of
 from rememo.store.postgres.filter_sql import select
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.types import Texts, VectorBytes
 from rememo.store.postgres.vectors import VectorTable
 from rememo.store.postgres.words import index_terms
@@ -136,7 +136,7 @@ class PostgresTransaction(WriteRules):
 
     def __init__(
         self,
-        session: Session,
+        session: PostgresSession,
         scope: Scope,
         writes: Sequence[Write],
         moment: datetime,
@@ -284,13 +284,13 @@ class PostgresTransaction(WriteRules):
         self._ended, self._new = {}, {}
 
 
-def close_versions(session: Session, tenant: str, clock: int, ended: dict[int, bool]) -> None:
+def close_versions(session: PostgresSession, tenant: str, clock: int, ended: dict[int, bool]) -> None:
     """Close current versions: they stay findable in the past only. `ended` tells of each whether it was deleted."""
     deleted = [number for number, was_deleted in ended.items() if was_deleted]
     session.execute(_CLOSE, {"tenant": tenant, "clock": clock, "numbers": list(ended), "deleted": deleted})
 
 
-def store_versions(session: Session, versions: Sequence[Version], how: VectorTable) -> set[int]:
+def store_versions(session: PostgresSession, versions: Sequence[Version], how: VectorTable) -> set[int]:
     """Store versions of one tenant with their words and their vectors; returns the numbers of those that have one."""
     tenant, codec = versions[0].draft.scope.tenant, how.codec
     vectors, copies = _vectors(versions, how.model) if how.model is not None else ({}, [])
@@ -391,7 +391,7 @@ def job_rows(written: Written, jobs: Sequence[NewJob], clock: int, codec: Postgr
     ]
 
 
-def store_jobs(session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
+def store_jobs(session: PostgresSession, rows: Sequence[tuple[Any, ...]]) -> None:
     """Store jobs that are new."""
     if rows:
         session.copy(_COPY_JOBS, ("text", "text", "text", "text", "text", "int4", "int8", "int8"), rows)

@@ -21,7 +21,7 @@ from rememo.store.supervised import SupervisedServer
 _LONGEST = 20.0
 
 
-class EmbeddedServer:
+class EmbeddedRedis:
     """A server on a free port of this machine, in a new folder of its own; it is gone when this is closed.
 
     It also ends when the program ends without closing it.

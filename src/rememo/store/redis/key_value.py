@@ -14,8 +14,8 @@ from rememo.store.audit_chain import with_counts
 from rememo.store.cipher.codec import Encoded, FieldCodec
 from rememo.store.kv.globs import Glob, literal_start
 from rememo.store.kv.protocol import Entry
+from rememo.store.redis.client import RedisClient
 from rememo.store.redis.scripts import COUNT, GET, GRACE_MILLIS, LOAD, READ, REMOVE, SET, SWEEP, VERSIONS
-from rememo.store.redis.server import Server
 
 _SECOND = 1_000_000
 _MILLI = 1_000
@@ -33,7 +33,9 @@ class RedisKeyValue:
     others may come in between. A `note` is told to `record` once the change is made.
     """
 
-    def __init__(self, server: Server, *, compress_above: int = 0, record: Callable[[NewAuditEntry], object]) -> None:
+    def __init__(
+        self, server: RedisClient, *, compress_above: int = 0, record: Callable[[NewAuditEntry], object]
+    ) -> None:
         self._server = server
         self._above = compress_above
         self._record = record
