@@ -11,7 +11,8 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.engine.audit import AuditedKeyValue, Auditor
+from rememo.engine.audit import Auditor
+from rememo.engine.audited_kv import AuditedKeyValue
 from rememo.engine.derived_ids import DerivedIds
 from rememo.engine.embedding_model import ActiveEmbedder, EmbeddingModelTracker
 from rememo.engine.expiry_sweep import ExpirySweeper, SweepingKeyValue
@@ -85,9 +86,9 @@ class Engine:
         self.audit = Auditor(store, clock) if settings.audit else None
         self.plain_kv = kv
         """Key-value state whose changes leave no line of their own in the audit trail."""
-        self._reclaimer = ExpirySweeper(store, settings.key_days)
+        self._sweeper = ExpirySweeper(store, settings.key_days)
         self.kv: KeyValue = SweepingKeyValue(
-            kv if self.audit is None else AuditedKeyValue(kv, self.audit), self._reclaimer
+            kv if self.audit is None else AuditedKeyValue(kv, self.audit), self._sweeper
         )
         self.analyzer = analyzer
         self.settings = settings
@@ -383,7 +384,7 @@ class Engine:
         note = None if self.audit is None else self.audit.writing(operation, scope, writes)
         moment = self.now()
         commit = self.store.write(scope, writes, moment, key, after, note=note)
-        self._reclaimer.after_write(moment)
+        self._sweeper.after_write(moment)
         receipt = receipt_of(commit)
         if commit.model_changed:
             self.model.notice()

@@ -3,10 +3,10 @@
 from functools import lru_cache
 from importlib.util import find_spec
 
-from rememo.engine.audit import parse_namespace
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.settings import Settings
 from rememo.store.cipher.protocol import MasterKeys
+from rememo.store.kv.namespaces import parse_namespace
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.kv.routed import RoutedKeyValue, Where
 from rememo.store.protocol.store import Store

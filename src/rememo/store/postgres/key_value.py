@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from rememo.model.audit import NewAuditEntry
 from rememo.model.times import to_micros
 from rememo.store.audit_chain import with_counts
 from rememo.store.audit_trail import mask_key_names
 from rememo.store.kv.globs import Glob, to_expression
-from rememo.store.kv.protocol import FIELD, Entry, value_identity
+from rememo.store.kv.protocol import FIELD, Entry, SetOptions, value_identity
 from rememo.store.kv.rounds import rounds
 from rememo.store.postgres.audit_entries import append_audit_entry
 from rememo.store.postgres.codecs import PostgresCodecs
@@ -79,21 +79,11 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
         return row[0], to_entry(row, space, codec)
 
     def set(
-        self,
-        tenant: str,
-        space: str,
-        key: str,
-        value: str,
-        moment: datetime,
-        *,
-        ttl: float | None = None,
-        sliding: bool = False,
-        keep_ttl: bool = False,
-        expected: int | None = None,
-        note: NewAuditEntry | None = None,
+        self, tenant: str, space: str, key: str, value: str, moment: datetime, **options: Unpack[SetOptions]
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
-        now = to_micros(moment)
+        now, ttl = to_micros(moment), options.get("ttl")
+        expected, note = options.get("expected"), options.get("note")
         life = None if ttl is None else round(ttl * SECOND)
         values: dict[str, Any] = {
             "tenant": tenant,
@@ -102,8 +92,8 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
             "value": value,
             "now": now,
             "ends": None if life is None else now + life,
-            "sliding": life if sliding else None,
-            "keep_ttl": keep_ttl,
+            "sliding": life if options.get("sliding") else None,
+            "keep_ttl": bool(options.get("keep_ttl")),
             "expected": expected,
         }
         if self._codecs.cipher is not None:
