@@ -145,7 +145,7 @@ def run_worker() -> None:
 def _count_workers(wanted: int | None, file: str) -> int:
     """Return how many processes serve a memory; raises `InvalidInput` where there can be only one."""
     from rememo.serve.supervisor import can_share_sockets  # noqa: PLC0415 - the extra may not be installed
-    from rememo.store.sqlite.database import MEMORY  # noqa: PLC0415 - the same
+    from rememo.store.sqlite.connection import MEMORY  # noqa: PLC0415 - the same
 
     only_one = (
         "a memory that lives in one process" if file_of(resolve_location(file)) == MEMORY
