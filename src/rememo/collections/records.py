@@ -334,7 +334,7 @@ class Records(ViewHolder):
     ) -> "list[Hit]":
         """Return the records whose vectors are nearest to the given one; scores are cosines, from `threshold` up."""
         filter = self._view.filter(kind=kind, ids=ids, metadata=metadata, known_at=known_at, valid_at=valid_at)
-        wanted, model = self._view.engine.check_vector(vector, "vector")
+        wanted, model = self._view.engine.drafts.check_vector(vector, "vector")
         most, least = check_limit(limit, maximum=_MOST_HITS), check_unit(threshold, "threshold")
         self._wait_for_extraction(filter)
         try:
@@ -342,7 +342,7 @@ class Records(ViewHolder):
         except ModelChanged:
             # The vector may be of the new model already, where both are as long.
             self._view.engine.model.follow()
-            wanted, model = self._view.engine.check_vector(vector, "vector")
+            wanted, model = self._view.engine.drafts.check_vector(vector, "vector")
             return similar(self._view.engine, filter, wanted, model, limit=most, threshold=least)
 
     def rooms(self, *, prefix: str = "") -> "list[str]":

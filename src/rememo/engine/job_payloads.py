@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from rememo.engine.engine import EMBED
+from rememo.engine.drafting import EMBED
 from rememo.engine.learning import LEARN, UNLEARN
 from rememo.model.check import check_label, check_version
 

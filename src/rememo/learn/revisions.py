@@ -109,11 +109,11 @@ class RevisionWrites:
                 "data": data,
                 "source": "learn",
             }
-            return engine.puts(self.scopes[id], [fields])
+            return engine.drafts.puts(self.scopes[id], [fields])
         if not kept:
             return [Remove(id=record.id, scope=record.scope, expected=record.version)]
         same = all(record.data.get(name) == data.get(name) for name in ("revisions", _CONFIRMED, REJECTED))
-        return [] if same else [engine.revise(record, {"data": data})]
+        return [] if same else [engine.drafts.revise(record, {"data": data})]
 
 
 def decisions_of(record: Record) -> dict[str, Decision]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, timedelta
 from typing import Any, Final
 
-from rememo.engine.engine import EMBED, Engine
+from rememo.engine.drafting import EMBED
+from rememo.engine.engine import Engine
 from rememo.errors import InvalidInput, OverBudget, VersionConflict
 from rememo.llm.protocol import Usage
 from rememo.model.check import dump_json

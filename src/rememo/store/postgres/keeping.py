@@ -20,11 +20,12 @@ from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.filter_sql import RECORD_COLUMNS, within
 from rememo.store.postgres.key_value import sweep_expired
+from rememo.store.postgres.new_jobs import job_rows, store_jobs
 from rememo.store.postgres.part import PostgresPart
 from rememo.store.postgres.reading import to_record
 from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.vectors import VectorTable, column, from_wire
-from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, job_rows, store_jobs, store_versions
+from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, store_versions
 from rememo.store.reports import Stats, StoreHealth
 from rememo.store.sql.existing_version import ExistingVersion, by_tenant, content_of
 from rememo.store.sql.models import model_in_use, need_model
