@@ -9,7 +9,7 @@ from rememo.collections.fact_conflicts import find_conflicts
 from rememo.collections.fact_extraction import extract_more
 from rememo.collections.fact_reading import read_facts
 from rememo.collections.fact_views import bound_labels, check_predicate, check_time, data_equals, to_fact
-from rememo.engine.view import View, ViewHolder
+from rememo.engine.view import ViewHolder
 from rememo.errors import InvalidInput, NotFound
 from rememo.extract import ExtractedFact, extract
 from rememo.extract.predicates import normalise_object, normalise_subject
@@ -32,9 +32,6 @@ _SHOWN = ["current", "disputed"]
 
 class Facts(ViewHolder):
     """The facts of one scope, added by hand or learned from what was said."""
-
-    def __init__(self, view: View) -> None:
-        super().__init__(view)
 
     # ---- writing
 

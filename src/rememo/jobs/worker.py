@@ -28,7 +28,7 @@ from rememo.jobs.outcomes import (
     settlement_of,
     storable_reason,
 )
-from rememo.jobs.tasks import LEARNING, OUTCOME, TASKS, UNLEARNED_OUTCOMES, Errors, do_all
+from rememo.jobs.tasks import OUTCOME, TASKS, UNLEARNED_OUTCOMES, Errors, do_all
 from rememo.jobs.waiting import OPEN, wait_for_jobs
 from rememo.jobs.worker_state import WorkerState
 from rememo.jobs.worker_threads import BATCH, run_model_tasks, run_rule_tasks
@@ -220,20 +220,6 @@ class Worker:
         return wait_for_jobs(
             self.engine, tenant, ids, timeout, endings=state.endings, help=help, pass_over=self._left_to_others
         )
-
-    def wait_for_scope(self, scope: Scope, timeout: float) -> bool:
-        """Wait until what was written within a scope so far is learned, at most so many seconds; says whether it is.
-
-        What is dead or left to other processes is not waited for, and what is written meanwhile neither.
-        """
-        ends = time.monotonic() + timeout
-        ids = self.engine.store.open_jobs(scope, LEARNING)
-        while ids:
-            jobs = self.wait(scope.tenant, ids, max(0.0, ends - time.monotonic()))
-            ids = [job.id for job in jobs if job.state in OPEN and not self._left_to_others(job)]
-            if ids and time.monotonic() >= ends:
-                return False
-        return True
 
     def finish_extraction(self, tenant: str, jobs: Sequence[str], seconds: float) -> bool:
         """Wait until lessons are done, for so long at the most; says whether they are.

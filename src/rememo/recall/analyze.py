@@ -146,10 +146,6 @@ class Analyzer:
         with self._stemming:  # the C stemmer reuses one buffer
             return self._stemmer.stemWord(self._irregular.get(word, word))
 
-    def is_stopword(self, word: str) -> bool:
-        """Say whether `word`, in any case, carries no topic."""
-        return word.translate(_APOSTROPHES).casefold() in self._stop
-
     def _terms_of_piece(self, piece: str, *, keep_stopwords: bool = False) -> tuple[str, ...]:
         stop = frozenset[str]() if keep_stopwords else self._unindexed
         if piece.isascii():

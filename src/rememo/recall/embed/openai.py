@@ -3,7 +3,6 @@
 import asyncio
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -15,7 +14,7 @@ from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, Mode
 from rememo.model.health import Health
 from rememo.recall.embed.protocol import Embedded, Vector, embed_present
 from rememo.runtime.counters import counts
-from rememo.runtime.locks import ForkLock
+from rememo.runtime.lru_cache import LruCache
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _PATH: Final = "/embeddings"
@@ -84,8 +83,7 @@ class OpenAIEmbedder:
         self._question_timeout = min(timeout, question_timeout)
         self._retries = retries
         self._breaker = CircuitBreaker(clock)
-        self._lock = ForkLock()
-        self._questions: OrderedDict[str, Vector | None] = OrderedDict()
+        self._questions: LruCache[str, Vector] = LruCache(_MOST_QUESTIONS)
 
     @classmethod
     def of_name(cls, name: str, dimension: int, *, base_url: str, api_key: str | None) -> Self:
@@ -134,10 +132,8 @@ class OpenAIEmbedder:
 
     def embed_question(self, text: str) -> Vector | None:
         """Return the vector to search with, asking once and not for long; questions asked before are remembered."""
-        with self._lock:
-            if text in self._questions:
-                self._questions.move_to_end(text)
-                return self._questions[text]
+        if (known := self._questions.get(text)) is not None:
+            return known
         self._require_closed_circuit()
         try:
             [vector] = self._embedded([text], retries=0, timeout=self._question_timeout).vectors
@@ -145,10 +141,8 @@ class OpenAIEmbedder:
             if not error.transient:  # a bad key, say: searches need not ask for it one by one
                 self._breaker.record_failure(str(error), None)
             raise
-        with self._lock:
-            self._questions[text] = vector
-            if len(self._questions) > _MOST_QUESTIONS:
-                self._questions.popitem(last=False)
+        if vector is not None:
+            self._questions.put(text, vector)
         return vector
 
     def check(self) -> None:
