@@ -35,7 +35,7 @@ class AskedFacts:
     filter: Filter
     question: Question
     persons: Sequence[str]
-    """Whom the question means; the user who asks, where it names nobody."""
+    """Whom the question means; the user who asks, where it names none."""
     asked_at: datetime
 
     def add_to(self, hits: Sequence[Hit]) -> list[Hit]:

@@ -62,7 +62,7 @@ def acting_by_default(actor: str) -> ActorContext:
 
 
 def acting_as_worker() -> ActorContext:
-    """Return a context manager that sets the worker as the audit actor, whoever waits for its jobs."""
+    """Return a context manager that sets the worker as the audit actor."""
     return ActorContext(lambda _: _WORKER)
 
 
@@ -101,7 +101,7 @@ class Auditor:
     def note(
         self, operation: str, scope: Scope, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
     ) -> NewAuditEntry:
-        """Return a note in the name of whoever acts now."""
+        """Return an audit entry for the current actor."""
         return new_audit_entry(operation, scope, to_utc(self._clock(), "the clock's time"), detail, ids=ids)
 
     def writing(

@@ -1,4 +1,4 @@
-"""Validation of job payloads, whoever wrote them: this process, another one, or an imported file."""
+"""Validation of job payloads, which this process, another one or an imported file wrote."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

@@ -153,7 +153,7 @@ class Resolver:
 
     @property
     def _names(self) -> list[str]:
-        """The persons that the question means; the asker, where it names nobody."""
+        """The persons that the question means; the user who asks, where it names none."""
         names = [self.speakers[number] for number in self.question.speakers]
         asker = self.filter.scope.user
         return names or ([asker] if asker is not None else [])

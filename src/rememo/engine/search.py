@@ -197,7 +197,7 @@ def _names_unknown(engine: Engine, question: Question, candidates: Candidates, s
 
 
 def _strangers(question: Question, timeline: Timeline, rows: Sequence[int], hits: Sequence[Hit]) -> frozenset[str]:
-    """Return the hits, which stand in these rows, from rooms in which nobody speaks whom the question means."""
+    """Return the hits, which stand in these rows, from rooms in which none of the persons that the question means ever spoke."""
     if not question.speakers:
         return frozenset()
     rooms = set(np.unique(timeline.rooms[np.isin(timeline.speakers, question.speakers)]).tolist())
@@ -206,7 +206,7 @@ def _strangers(question: Question, timeline: Timeline, rows: Sequence[int], hits
 
 
 def _anchors(engine: Engine, query: Query, text: str) -> dict[str, date]:
-    """Return the asker's birthday, where the question speaks of it and a fact tells it."""
+    """Return the birthday of the user who asks, where the question mentions it and a fact states it."""
     if "birthday" not in text.lower() or query.filter.scope.user is None:
         return {}
     told = {"predicate": "birthday", "subject": query.filter.scope.user}

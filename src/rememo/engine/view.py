@@ -39,7 +39,7 @@ class View:
     author: Scope | None = None
     """Of a view that many share: whose agent and user new records carry. Reads are not narrowed by it."""
     wall: Scope | None = None
-    """What whoever uses this view may reach at the most; recall widens no view beyond it."""
+    """The largest scope that this view's user may reach; recall widens no view beyond it."""
 
     @property
     def home(self) -> Scope:
@@ -51,7 +51,7 @@ class View:
 
     @property
     def bound(self) -> tuple[str, ...]:
-        """The labels that whoever uses this view cannot leave."""
+        """The labels that this view's user is bound to."""
         return () if self.wall is None else tuple(name for name in LABELS if getattr(self.wall, name) is not None)
 
     @property
@@ -66,7 +66,7 @@ class View:
         return {**fields, "data": {**(fields.get("data") or {}), BOUND: list(self.bound)}}
 
     def revision(self, record: Record, changes: Mapping[str, Any]) -> Revise:
-        """Return the write that changes some fields of a record in the name of whoever uses this view."""
+        """Return the write that changes some fields of a record in the name of this view's user."""
         if record.kind not in LEARNED_KINDS and changes.get("kind") not in LEARNED_KINDS:
             return self.engine.drafts.revise(record, changes)
         held = bound_to(record)
@@ -100,7 +100,7 @@ class View:
         return replace(self, scope=scope)
 
     def whole_room(self) -> "View":
-        """Return the view of all that is in this view's room, whoever wrote it: for links between messages.
+        """Return the view of everything in this view's room: for links between messages.
 
         It says which messages there are, and its contents are for no caller who could not read them anyhow. Behind a
         wall that binds other labels but not this room, it sees what the wall lets through. A view without a room stays
@@ -365,7 +365,7 @@ def view_of(holder: ViewHolder) -> View:
 
 
 def bound_to(record: Record) -> tuple[str, ...]:
-    """Return the labels that whoever wrote a record was bound to by a key."""
+    """Return the labels that the writer of a record was bound to by an API key."""
     named: object = record.data.get(BOUND)
     if not isinstance(named, list):
         return ()

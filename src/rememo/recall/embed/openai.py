@@ -102,7 +102,7 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The length of every vector; asks the endpoint once where nobody told. Raises `EmbeddingFailed`."""
+        """The length of every vector; asks the endpoint once where none was given. Raises `EmbeddingFailed`."""
         if self._dimension is None:
             try:
                 [row] = self._request(["dimension"], timeout=self._question_timeout, retries=0).rows
@@ -118,7 +118,7 @@ class OpenAIEmbedder:
         return self._dimension
 
     def expect(self, dimension: int) -> None:
-        """Take vectors to be that long, where nobody told."""
+        """Take vectors to be that long, where no dimension was given."""
         self._dimension = self._dimension or dimension
 
     def embed(self, texts: Sequence[str]) -> list[Vector | None]:

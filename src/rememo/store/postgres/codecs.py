@@ -98,7 +98,7 @@ class PostgresCodecs(SqlCodecs[PostgresCodec]):
         return codec
 
     def locked(self, session: PostgresSession, tenant: str) -> PostgresCodec:
-        """Return a tenant's codec; nobody changes its keys until the transaction ends."""
+        """Return a tenant's codec; its keys do not change until the transaction ends."""
         if self.cipher is None:
             return self._plain
         return self.at_serial(tenant, session.value(_LOCK_KEYS, (tenant,)) or 0)

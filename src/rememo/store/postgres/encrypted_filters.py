@@ -27,7 +27,7 @@ def rows_of(
 def read_rows(
     database: PostgresDatabase, filter: Filter, moment: datetime, build: Build, codecs: PostgresCodecs
 ) -> list[Any]:
-    """Return the rows of the query for a filter; a tenant that nobody can read any more raises `KeyMismatch`."""
+    """Return the rows of the query for a filter; a tenant whose keys were dropped raises `KeyMismatch`."""
     codecs.get(filter.scope.tenant)
     if not filter.conditions or codecs.cipher is None:
         return database.rows(*build(filter, None))

@@ -54,7 +54,7 @@ class _Upgrade:
     def run(self, *, dry: bool) -> MigrationPlan:
         self._check()
         if dry:
-            return self._told()
+            return self._report()
         if self._wishes.citus and not has_citus(self._connection):
             raise StorageError(_NO_CITUS.format(place=self._place))
         steps = migrate(self._connection, self._schema, self._place, self._wishes, wait=self._wait)
@@ -64,7 +64,7 @@ class _Upgrade:
             place=self._place, steps=steps.steps, waiting=steps.waiting, statements=statements, notes=notes
         )
 
-    def _told(self) -> MigrationPlan:
+    def _report(self) -> MigrationPlan:
         """Tell what would be done; where there is nothing yet, it is made and undone to see what it would be."""
         due = plan(self._connection, self._schema, self._place, self._wishes)
         with self._connection.transaction() as undone:

@@ -165,7 +165,7 @@ class ConsistencyRepair:
 
 
 def _opens(codec: FieldCodec | None, run: Callable[[FieldCodec], object]) -> bool:
-    """Say whether something can be opened; what nobody can open any more is left as it is."""
+    """Return whether something decrypts; what was encrypted under dropped keys (no codec) is left as it is."""
     try:
         if codec is not None:
             run(codec)

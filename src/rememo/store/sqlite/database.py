@@ -179,7 +179,7 @@ class SqliteDatabase:
         return self._write_queue.submit(run)
 
     def before_writes(self, check: Callable[[Connection], None]) -> None:
-        """Run a check at the beginning of every transaction that writes; what it raises is what each writer is told."""
+        """Run a check at the beginning of every transaction that writes; each writer of the group raises what it raises."""
         self._checks.append(check)
 
     def write_without_trace(self, run: Callable[[Connection], T]) -> T:
@@ -268,7 +268,7 @@ class SqliteDatabase:
 
     @contextmanager
     def standing_still(self, seconds: float) -> Generator[Connection | None]:
-        """Lend a connection in a transaction while nobody writes the file and its log is empty; None when it never was.
+        """Lend a connection in a transaction while the file is not written and its log is empty; None when it never was.
 
         An empty log cannot be moved into the file, and whoever reads without it keeps others from moving theirs.
         """
