@@ -13,6 +13,7 @@ from rememo.endpoint.client import Endpoint
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, ModelFailed
 from rememo.model.health import Health
 from rememo.recall.embed.protocol import Embedded, Vector, embed_present
+from rememo.runtime.context_managers import ClosedAtEnd
 from rememo.runtime.counters import counts
 from rememo.runtime.lru_cache import LruCache
 
@@ -33,7 +34,7 @@ class _Answer(NamedTuple):
     tokens: int
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(ClosedAtEnd):
     """Embeds through an HTTP endpoint, in batches, with retries. Safe for threads; close it, or use it in ``with``.
 
     A write does not wait for it: the record is there at once, and a job fetches its vector. An endpoint that failed is
@@ -174,12 +175,6 @@ class OpenAIEmbedder:
     def close(self) -> None:
         """Close the connections."""
         self._endpoint.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _require_closed_circuit(self) -> None:
         left = self._breaker.remaining(self._timeout)

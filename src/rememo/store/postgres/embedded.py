@@ -9,13 +9,13 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 from urllib.parse import quote
 
 from psycopg import pq
 
 from rememo.errors import MissingExtra, StorageError
+from rememo.runtime.context_managers import ClosedAtEnd
 from rememo.store.supervised import SupervisedServer
 
 _NOBODY = "nobody"
@@ -26,7 +26,7 @@ _SHARED_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - a new folder is made ther
 _SIGNALS: Final = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 
-class EmbeddedPostgres:
+class EmbeddedPostgres(ClosedAtEnd):
     """A server in a new folder of its own, listening on a socket there; it is gone when this is closed.
 
     It also ends when the program ends without closing it. A server refuses to run as root: root lends it to `nobody`;
@@ -143,16 +143,6 @@ class EmbeddedPostgres:
         """Stop it and remove its folder; closing twice is harmless."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        """Return it; it is closed at the end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
 
 
 def _is_open(path: Path) -> bool:

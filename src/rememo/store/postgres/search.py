@@ -69,26 +69,12 @@ class PostgresSearch(ScopeSearch, PostgresPart):
         past = filter.known_at is not None
         return match(self._database, filter.scope, terms, past=past, held=held, newest=newest, codecs=self._codecs)
 
-    def nearest(
-        self,
-        filter: Filter,
-        vector: NDArray[np.float32],
-        limit: int,
-        moment: datetime,
-        *,
-        model: int,
-        exact: bool = False,
-    ) -> Nearest:
-        """Return the nearest records that a filter means; of a scope whose vectors are not held here, as the server finds them."""
-        if filter.known_at is None and filter.valid_at is None:
-            held = self._scopes.get(filter.scope, moment)
-            if held.stamp.model == model and not held.columns.dimension:
-                return self._asked(held, filter, vector, limit, moment)
-        return super().nearest(filter, vector, limit, moment, model=model, exact=exact)
-
-    def _asked(
+    def _nearest_by_index(
         self, held: CachedScope, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime
-    ) -> Nearest:
+    ) -> Nearest | None:
+        """Return what the server finds by its index, of a scope whose vectors are not held here."""
+        if held.columns.dimension:
+            return None
         scope, model, timeline = filter.scope, held.stamp.model, held.timeline
         meant = self.eligible(filter, timeline, moment)
         if meant is not None and meant.sum() * _FEW_OF < len(meant):
