@@ -14,7 +14,7 @@ import psycopg
 from bench.timing import interleaved
 from rememo import Memory, Settings
 from rememo.recall.embed.static import StaticEmbedder
-from rememo.store.postgres.embedded import EmbeddedServer
+from rememo.store.postgres.embedded import EmbeddedPostgres
 
 ADD, ADD_MANY, SEARCH = 3.0, 2.5, 4.0
 SYLLABLES = ("ba", "co", "di", "fu", "ga", "he", "jo", "ki", "lu", "me", "no", "pa", "ri", "so", "tu", "va")
@@ -144,7 +144,7 @@ def measure_together(memory: Memory, *, scopes: int, seconds: float, searching: 
 
 
 def servers() -> Iterator[str]:
-    with EmbeddedServer(settings=("shared_buffers = 512MB", "max_wal_size = 4GB")) as server:
+    with EmbeddedPostgres(settings=("shared_buffers = 512MB", "max_wal_size = 4GB")) as server:
         yield server.url()
 
 

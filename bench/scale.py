@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.postgres import random_text
 from rememo import Memory, Settings
 from rememo.engine.view import view_of
-from rememo.store.postgres.embedded import EmbeddedServer
+from rememo.store.postgres.embedded import EmbeddedPostgres
 
 QUIET = Settings(durability="fast", worker=False)
 PARTS = """SELECT regexp_replace(relname, '_[0-9][0-9].*', ''), sum(pg_relation_size(pg_class.oid))::bigint FROM pg_class
@@ -50,7 +50,10 @@ def main() -> None:
             print(f"held in a process that searches: {bytes_held(memory):,.0f} bytes a record")
         weight = file.stat().st_size / count
         print(f"SQLite: {weight:,.0f} bytes a record; filled at {rate:,.0f} records a second")
-    with EmbeddedServer(settings=("shared_buffers = 512MB",)) as server, Memory(server.url(), settings=QUIET) as memory:
+    with (
+        EmbeddedPostgres(settings=("shared_buffers = 512MB",)) as server,
+        Memory(server.url(), settings=QUIET) as memory,
+    ):
         rate = fill(memory, texts)
         database = view_of(memory).engine.store._database  # noqa: SLF001
         parts = {name: size / count for name, size in database.rows(PARTS)}

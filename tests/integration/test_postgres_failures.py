@@ -17,9 +17,9 @@ from rememo.engine.view import view_of
 from rememo.errors import Busy, InvalidInput, ReadOnlyStore, StorageError
 from rememo.store.postgres.address import parse_address
 from rememo.store.postgres.database import PostgresDatabase
-from rememo.store.postgres.embedded import EmbeddedServer
+from rememo.store.postgres.embedded import EmbeddedPostgres
 from rememo.store.postgres.errors import translate
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.store import PostgresStore
 
 PLAIN = Settings(worker=False)
@@ -28,13 +28,13 @@ pytestmark = pytest.mark.requirement("postgres.failures")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedServer]:
-    with EmbeddedServer(settings=("max_connections = 20", "superuser_reserved_connections = 0")) as started:
+def server() -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres(settings=("max_connections = 20", "superuser_reserved_connections = 0")) as started:
         yield started
 
 
 @pytest.fixture
-def url(server: EmbeddedServer) -> Iterator[str]:
+def url(server: EmbeddedPostgres) -> Iterator[str]:
     run(server.url(), "CREATE DATABASE work")
     yield server.url("work")
     run(server.url(), "DROP DATABASE work WITH (FORCE)")
@@ -74,7 +74,7 @@ def in_threads(*acts: Callable[[], object]) -> list[BaseException]:
 # ---- restarts
 
 
-def test_a_server_killed_under_load_loses_and_doubles_nothing(server: EmbeddedServer, url: str):
+def test_a_server_killed_under_load_loses_and_doubles_nothing(server: EmbeddedPostgres, url: str):
     written: list[str] = []
     failed: list[StorageError] = []
     stop = threading.Event()
@@ -129,7 +129,7 @@ def wait_for_more(written: list[str]) -> None:
     raise AssertionError("nothing more was written within half a minute")
 
 
-def test_connections_that_a_restart_has_ended_are_not_written_to(server: EmbeddedServer, url: str):
+def test_connections_that_a_restart_has_ended_are_not_written_to(server: EmbeddedPostgres, url: str):
     with Memory(url, embedder=None, settings=PLAIN) as memory:
         gate = threading.Barrier(4)
 
@@ -146,7 +146,7 @@ def test_connections_that_a_restart_has_ended_are_not_written_to(server: Embedde
         assert memory.count() == 6
 
 
-def test_a_server_that_stays_away_is_an_error_and_its_return_is_noticed(server: EmbeddedServer, url: str):
+def test_a_server_that_stays_away_is_an_error_and_its_return_is_noticed(server: EmbeddedPostgres, url: str):
     with Memory(url, embedder=None, settings=Settings(worker=False, busy_timeout=0.5)) as memory:
         memory.add("before")
         server.stop("fast")
@@ -169,9 +169,9 @@ def test_a_commit_that_was_cut_off_is_looked_for(url: str):
     with Memory(url, embedder=None, settings=PLAIN) as memory:
         memory.add("first")
         with pytest.MonkeyPatch.context() as patch:
-            execute, cuts = Session.execute, iter([True, True])
+            execute, cuts = PostgresSession.execute, iter([True, True])
 
-            def cut_after(self: Session, statement: str, values: object = ()) -> object:
+            def cut_after(self: PostgresSession, statement: str, values: object = ()) -> object:
                 done = execute(self, statement, values)  # pyright: ignore[reportArgumentType]
                 connection = self._connection  # pyright: ignore[reportPrivateUsage]
                 committed = connection.pgconn.transaction_status == TransactionStatus.IDLE
@@ -180,7 +180,7 @@ def test_a_commit_that_was_cut_off_is_looked_for(url: str):
                     raise OperationalError("server closed the connection unexpectedly")
                 return done
 
-            patch.setattr(Session, "execute", cut_after)
+            patch.setattr(PostgresSession, "execute", cut_after)
             receipt = memory.add("alone")
             many = memory.add_many(["one of two", "two of two"])
         assert [record.text for record in memory.list()] == ["first", "alone", "one of two", "two of two"]
@@ -188,7 +188,7 @@ def test_a_commit_that_was_cut_off_is_looked_for(url: str):
         assert [memory.get(id).version for id in many.ids] == [1, 1]
         with pytest.MonkeyPatch.context() as patch:
             cuts = iter([True])
-            patch.setattr(Session, "execute", cut_after)
+            patch.setattr(PostgresSession, "execute", cut_after)
             with pytest.raises(StorageError, match=r"may have been done or not.*give such writes a key"):
                 memory.delete(receipt.id)
 
@@ -205,7 +205,7 @@ def test_a_deadlock_is_tried_again(url: str):
         gate, first = threading.Barrier(2), [True, True]
 
         def cross(number: int, tenants: tuple[str, str]) -> None:
-            def act(session: Session) -> None:
+            def act(session: PostgresSession) -> None:
                 session.execute(hold, (tenants[0],))
                 if first[number]:
                     first[number] = False
@@ -265,7 +265,7 @@ def test_a_writer_that_is_waited_for_too_long_says_so(url: str):
 # ---- at the door
 
 
-def test_a_full_server_says_so(server: EmbeddedServer, url: str):
+def test_a_full_server_says_so(server: EmbeddedPostgres, url: str):
     with ExitStack() as stack:
         with suppress(psycopg.OperationalError):
             for _ in range(30):
@@ -274,7 +274,7 @@ def test_a_full_server_says_so(server: EmbeddedServer, url: str):
             Memory(url, embedder=None)
 
 
-def test_who_is_not_let_in_is_told_why(server: EmbeddedServer, url: str):
+def test_who_is_not_let_in_is_told_why(server: EmbeddedPostgres, url: str):
     run(url, "CREATE ROLE ana LOGIN PASSWORD 'right'", "CREATE ROLE shut NOLOGIN")
     rules = server.data / "pg_hba.conf"
     before = rules.read_text()
@@ -329,7 +329,7 @@ def test_an_address_that_cannot_be_read_does_not_show_its_password(url: str):
     assert "ret@" not in told(raised.value)
 
 
-def test_several_servers_may_stand_in_an_address(server: EmbeddedServer, url: str):
+def test_several_servers_may_stand_in_an_address(server: EmbeddedPostgres, url: str):
     folder = server.folder
     address = f"postgresql://postgres@/work?host=/nowhere,{folder}&target_session_attrs=read-write"
     with Memory(address, embedder=None, settings=FAST) as memory:
@@ -359,7 +359,7 @@ def test_what_a_server_says_at_the_door(said: str, error: type[StorageError]):
 # ---- copies
 
 
-def test_a_standby_is_read_and_says_that_it_cannot_be_written(server: EmbeddedServer, url: str):
+def test_a_standby_is_read_and_says_that_it_cannot_be_written(server: EmbeddedPostgres, url: str):
     with Memory(url, embedder=None, settings=PLAIN) as memory:
         memory.add("on the first server")
     with (

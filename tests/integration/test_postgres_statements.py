@@ -8,7 +8,7 @@ import pytest
 
 from rememo import Keyring, Memory, Settings
 from rememo.engine.view import view_of
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.testing import ManualClock, WordEmbedder
 from rememo.testing.postgres import DatabasePool
 
@@ -22,18 +22,18 @@ CONDITION = re.compile(r"\btenant( \|\| '')? = |\(tenant, |\.tenant = |\bAS held
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     said: set[str] = set()
-    execute, copy = Session.execute, Session.copy
+    execute, copy = PostgresSession.execute, PostgresSession.copy
 
-    def listen(self: Session, sql: str, values: Any = ()) -> Any:
+    def listen(self: PostgresSession, sql: str, values: Any = ()) -> Any:
         said.add(sql)
         return execute(self, sql, values)
 
-    def listen_to_copy(self: Session, sql: str, types: Any, rows: Any) -> None:
+    def listen_to_copy(self: PostgresSession, sql: str, types: Any, rows: Any) -> None:
         said.add(sql)
         copy(self, sql, types, rows)
 
-    monkeypatch.setattr(Session, "execute", listen)
-    monkeypatch.setattr(Session, "copy", listen_to_copy)
+    monkeypatch.setattr(PostgresSession, "execute", listen)
+    monkeypatch.setattr(PostgresSession, "copy", listen_to_copy)
     return said
 
 

@@ -80,7 +80,7 @@ def test_what_another_user_writes_meanwhile_is_seen(tmp_path: Path):
     fill(path, "closed")
     with closing(SqliteDatabase(str(path), durability="full", busy_timeout=1)) as reading:
         # As for somebody who may not write here.
-        reading.read_only = True
+        reading._connector.read_only = True  # pyright: ignore[reportPrivateUsage]
         assert reading.value("SELECT count(*) FROM records") == 3
         with Memory(path) as other:
             other.add("one more")

@@ -11,8 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from rememo.model.audit import NewAuditEntry
 from rememo.store.kv.protocol import Entry
 from rememo.store.redis.address import parse_address
+from rememo.store.redis.client import RedisClient
 from rememo.store.redis.key_value import RedisKeyValue
-from rememo.store.redis.server import Server
 from rememo.testing import ManualClock
 from rememo.testing.redis import RedisPrefixes
 
@@ -38,7 +38,9 @@ class Machine(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
         self.clock = ManualClock()
-        self.kv = RedisKeyValue(Server(parse_address(self.places.lend()), name="kv", without=""), record=self.refuse)
+        self.kv = RedisKeyValue(
+            RedisClient(parse_address(self.places.lend()), name="kv", without=""), record=self.refuse
+        )
         self.held: dict[Place, Told] = {}
         self.last: dict[Place, int] = {}
 

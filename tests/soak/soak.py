@@ -23,7 +23,7 @@ from typing import Any, cast
 from worker import TENANTS
 
 from rememo import Memory
-from rememo.store.postgres.embedded import EmbeddedServer
+from rememo.store.postgres.embedded import EmbeddedPostgres
 
 PROCESSES = 6
 DISK_MB = 400
@@ -206,7 +206,7 @@ class FullDisk(Trouble):
 class Restarts(Trouble):
     """The server is restarted, kindly or not."""
 
-    def __init__(self, server: EmbeddedServer) -> None:
+    def __init__(self, server: EmbeddedPostgres) -> None:
         self.server = server
 
     def make(self) -> None:
@@ -267,7 +267,7 @@ def on_a_file(folder: Path, seconds: float, seed: int) -> bool:
 
 def on_a_server(folder: Path, seconds: float, seed: int) -> bool:
     start = time.monotonic()
-    with EmbeddedServer() as server:
+    with EmbeddedPostgres() as server:
         soak = Soak(server.url(), folder, seed)
         trouble = Restarts(server)
         soak.run(seconds, trouble)

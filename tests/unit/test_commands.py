@@ -14,7 +14,7 @@ from rememo import Memory, Settings
 from rememo.cli.app import cli
 from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound
-from rememo.store.postgres.embedded import EmbeddedServer
+from rememo.store.postgres.embedded import EmbeddedPostgres
 
 COMMANDS = """
     serve mcp worker demo add search chat show history facts conflicts graph stats maintain erase export import backup
@@ -122,7 +122,7 @@ def test_a_backup_is_restored_where_nothing_is(file: Path, tmp_path: Path):
 
 @pytest.mark.requirement("store.postgres")
 def test_a_file_is_copied_to_a_server_and_back(file: Path, tmp_path: Path):
-    with EmbeddedServer() as server:
+    with EmbeddedPostgres() as server:
         there = rememo("copy", file, "-", REMEMO_URL=server.url())
         assert there.returncode == 0, there.stderr
         assert "alike in both" in there.stdout

@@ -220,7 +220,7 @@ def test_a_thread_that_embedded_before_the_change_stores_no_vector_of_the_old_mo
     slow = Letters(16)
     with Memory(tmp_path / "a.db", embedder=slow) as memory:
         engine = engine_of(memory)
-        [write] = engine.puts(memory.bound, [{"text": "embedded by the old model"}])
+        [write] = engine.drafts.puts(memory.bound, [{"text": "embedded by the old model"}])
         memory.reembed(Letters(24))
         receipt = engine.commit(memory.bound, [write])
         assert receipt.wait().status == "done"

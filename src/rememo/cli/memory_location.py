@@ -45,7 +45,7 @@ def without_password(file: str) -> str:
 def existing_location(file: str) -> str:
     """Return the location of a memory; raises `NotFound` for a missing file."""
     from rememo.engine.opening import file_of  # noqa: PLC0415 - the same
-    from rememo.store.sqlite.database import MEMORY  # noqa: PLC0415 - the same
+    from rememo.store.sqlite.connection import MEMORY  # noqa: PLC0415 - the same
 
     where = resolve_location(file)
     path = file_of(where)

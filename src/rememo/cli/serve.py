@@ -145,7 +145,7 @@ def run_worker() -> None:
 def _count_workers(wanted: int | None, file: str) -> int:
     """Return how many processes serve a memory; raises `InvalidInput` where there can be only one."""
     from rememo.serve.supervisor import can_share_sockets  # noqa: PLC0415 - the extra may not be installed
-    from rememo.store.sqlite.database import MEMORY  # noqa: PLC0415 - the same
+    from rememo.store.sqlite.connection import MEMORY  # noqa: PLC0415 - the same
 
     only_one = (
         "a memory that lives in one process" if file_of(resolve_location(file)) == MEMORY
@@ -219,10 +219,10 @@ def _serve_memory(
 
 def _own_server(file: str | None, stack: ExitStack) -> str:
     """Start a PostgreSQL server that ends with the stack, and return its address."""
-    from rememo.store.postgres.embedded import EmbeddedServer  # noqa: PLC0415 - not on every system
+    from rememo.store.postgres.embedded import EmbeddedPostgres  # noqa: PLC0415 - not on every system
 
     if file is not None:
         raise InvalidInput("give a file or --postgres embedded, not both")
-    url = stack.enter_context(EmbeddedServer()).url()
+    url = stack.enter_context(EmbeddedPostgres()).url()
     errors.print("a PostgreSQL server was started for this; it and all it holds are gone when you stop", soft_wrap=True)
     return url

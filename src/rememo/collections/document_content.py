@@ -32,7 +32,7 @@ def read_content(
     else:
         kind, extracted = extract(original, name, media_type, limits)
     # Before it is split: the places of its parts are counted in what is stored.
-    clean, taken = engine.redact(extracted.text)
+    clean, taken = engine.drafts.redact(extracted.text)
     hash = sha256(original).hexdigest()
     particulars = {"media_type": kind, "size": len(original), "hash": hash, "characters": len(clean)}
     return DocumentContent(extracted=replace(extracted, text=clean), particulars=particulars, redacted=taken)

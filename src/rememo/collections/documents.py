@@ -92,7 +92,7 @@ class Documents(Collection):
             source = name
         particulars = {**content.particulars, **drop_none(source=source, tags=filed or None)}
         named = None if path is None else PurePath(path).stem
-        titled, more = self._view.engine.redact(title or make_title(content.extracted, named))
+        titled, more = self._view.engine.drafts.redact(title or make_title(content.extracted, named))
         items = self._make_items(id, titled, content.extracted.text, particulars, metadata)
         if self._view.engine.settings.redact:
             for place, item in enumerate(items):
@@ -152,7 +152,7 @@ class Documents(Collection):
             particulars |= drop_none(source=source) | ({} if filed is None else {"tags": filed})
             if not particulars.get("tags"):
                 particulars.pop("tags", None)
-            named, taken = self._view.engine.redact(titled or Document(record).title)
+            named, taken = self._view.engine.drafts.redact(titled or Document(record).title)
             taken += Counter() if content is None else content.redacted
             kept = record.metadata if metadata is None else metadata
             return self._update_writes(record, named, body, particulars, kept, redacted=taken)
@@ -310,8 +310,8 @@ class Documents(Collection):
         changed = {name: document[name] for name in ("text", "data", "metadata", "source")}
         if engine.settings.redact:
             own["redacted"], changed["redacted"] = {}, redacted
-        puts = engine.puts(record.scope, [{**chunk, **own} for chunk in chunks])
-        revised = engine.revise(record, changed)
+        puts = engine.drafts.puts(record.scope, [{**chunk, **own} for chunk in chunks])
+        revised = engine.drafts.revise(record, changed)
         hold_whole_documents([revised.draft, *(put.draft for put in puts)], [document, *chunks])
         engine.guard.count(puts, engine.now)
         ids = self._chunk_ids(record.id, Document(record).chunks)[len(chunks) :]

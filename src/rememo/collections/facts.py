@@ -7,13 +7,14 @@ from typing import Any, cast
 
 from rememo.collections.fact_conflicts import find_conflicts
 from rememo.collections.fact_extraction import extract_more
-from rememo.collections.fact_views import bound_labels, check_predicate, check_time, data_equals, merge_facts, to_fact
-from rememo.engine.view import View, ViewHolder
+from rememo.collections.fact_reading import read_facts
+from rememo.collections.fact_views import bound_labels, check_predicate, check_time, data_equals, to_fact
+from rememo.engine.view import ViewHolder
 from rememo.errors import InvalidInput, NotFound
 from rememo.extract import ExtractedFact, extract
 from rememo.extract.predicates import normalise_object, normalise_subject
 from rememo.learn.conflicts import POLICIES, Policy
-from rememo.learn.facts import POLICY_SPACE, FactChanges, group_of, holds, is_fact, policy_of
+from rememo.learn.facts import POLICY_SPACE, FactChanges, group_of, is_fact, policy_of
 from rememo.learn.reconcile import reconcile
 from rememo.learn.statements import Statement, folded
 from rememo.model.check import check_flag, check_label, check_limit, check_many, check_text, check_unit, dump_json
@@ -26,15 +27,11 @@ from rememo.model.scope import LABELS, Scope
 from rememo.model.times import to_utc
 from rememo.model.unset import UNSET, Unset
 
-_PAGE, _SPARE = 500, 20
 _SHOWN = ["current", "disputed"]
 
 
 class Facts(ViewHolder):
     """The facts of one scope, added by hand or learned from what was said."""
-
-    def __init__(self, view: View) -> None:
-        super().__init__(view)
 
     # ---- writing
 
@@ -297,7 +294,7 @@ class Facts(ViewHolder):
         facts: list[Fact] = []
         for filter in filters:
             held = current_only and valid_at is None
-            facts += self._read(filter, limit, moment, least, held=held)
+            facts += read_facts(self._view.engine, filter, limit, moment, least, held=held)
         facts.sort(key=lambda fact: fact.record.at)
         return facts if limit is None else facts[-limit:]
 
@@ -340,28 +337,6 @@ class Facts(ViewHolder):
                     )
         return first
 
-    def _read(self, filter: Filter, limit: int | None, moment: datetime, least: float, *, held: bool) -> "list[Fact]":
-        """Return the latest facts of a filter, newest pages first until there are enough."""
-        by_content: dict[Any, Fact] = {}
-        offset, page = 0, _PAGE if limit is None else min(_PAGE, limit + _SPARE)
-        while limit is None or sum(fact.confidence >= least for fact in by_content.values()) < limit:
-            records = self._view.engine.store.read(filter, self._view.engine.now(), limit=page, offset=offset)
-            for record in reversed(records):
-                if not is_fact(record):
-                    continue
-                fact = to_fact(record, moment)
-                if held and not holds(record, moment):
-                    continue
-                same = (group_of(record), folded(fact.object), fact.valid_from, fact.valid_to, fact.status)
-                by_content[same] = merge_facts(fact, by_content[same]) if same in by_content else fact
-            if len(records) < page:
-                break
-            offset += page
-            page = _PAGE
-        chosen = [fact for fact in by_content.values() if fact.confidence >= least]
-        chosen.reverse()
-        return chosen if limit is None else chosen[-limit:]
-
     def _filter(
         self, conditions: tuple[Condition, ...], known_at: datetime | None, valid_at: datetime | None = None
     ) -> Filter:
@@ -401,13 +376,13 @@ class Facts(ViewHolder):
         return Source(source, self._view.get(source).version)
 
     def _check_text(self, value: object, field: str) -> str:
-        return self._view.engine.redact(check_text(value, field, max_bytes=self._view.engine.settings.max_text_bytes))[
-            0
-        ]
+        return self._view.engine.drafts.redact(
+            check_text(value, field, max_bytes=self._view.engine.settings.max_text_bytes)
+        )[0]
 
     def _with_redactions(self, receipt: Receipt, *texts: str) -> Receipt:
         """Return a receipt that says what was taken out of what a caller gave."""
-        taken = self._view.engine.redact("\n".join(texts))[1]
+        taken = self._view.engine.drafts.redact("\n".join(texts))[1]
         return replace(receipt, redacted=dict(taken)) if taken else receipt
 
     def _need_writable(self, verb: str) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 from rememo.collections.base import check_mode
 from rememo.collections.kind_rules import KIND_RULES, add_messages, message_fields
 from rememo.collections.update_rules import check_plain_change
-from rememo.engine.engine import Engine
 from rememo.engine.search import Mode, Query, search, similar, with_sources
 from rememo.engine.view import ViewHolder
 from rememo.errors import InvalidFilter, InvalidInput, ModelChanged
@@ -40,10 +39,6 @@ class Records(ViewHolder):
     def bound(self) -> Scope:
         """The scope this view is bound to."""
         return self._view.scope
-
-    @property
-    def _engine(self) -> Engine:
-        return self._view.engine
 
     # ---- writing
 
@@ -334,7 +329,7 @@ class Records(ViewHolder):
     ) -> "list[Hit]":
         """Return the records whose vectors are nearest to the given one; scores are cosines, from `threshold` up."""
         filter = self._view.filter(kind=kind, ids=ids, metadata=metadata, known_at=known_at, valid_at=valid_at)
-        wanted, model = self._view.engine.check_vector(vector, "vector")
+        wanted, model = self._view.engine.drafts.check_vector(vector, "vector")
         most, least = check_limit(limit, maximum=_MOST_HITS), check_unit(threshold, "threshold")
         self._wait_for_extraction(filter)
         try:
@@ -342,7 +337,7 @@ class Records(ViewHolder):
         except ModelChanged:
             # The vector may be of the new model already, where both are as long.
             self._view.engine.model.follow()
-            wanted, model = self._view.engine.check_vector(vector, "vector")
+            wanted, model = self._view.engine.drafts.check_vector(vector, "vector")
             return similar(self._view.engine, filter, wanted, model, limit=most, threshold=least)
 
     def rooms(self, *, prefix: str = "") -> "list[str]":

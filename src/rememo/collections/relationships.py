@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from rememo.engine.view import View, ViewHolder
+from rememo.engine.view import ViewHolder
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.extract.predicates import normalise_predicate, normalise_subject
 from rememo.learn.relationships import BASE, LearnedRelationship, interaction_counts, relationship_fields
@@ -28,9 +28,6 @@ _FRONTIER = 200
 
 class Relationships(ViewHolder):
     """The relationships of one scope, added by hand or learned from what was said."""
-
-    def __init__(self, view: View) -> None:
-        super().__init__(view)
 
     # ---- writing
 

@@ -147,7 +147,7 @@ class Composer:
         for records in sources.records:
             timeline = self.engine.store.timeline(records, moment)
             # A mark in place of the timeline itself, which would hold on to its arrays.
-            marks.append(timeline.worked_out.setdefault("unchanged", object()))
+            marks.append(timeline.cache.setdefault("unchanged", object()))
         # ProviderRequest for anew each time: there may be more of them by now.
         entries = [entry for read in sources.reads for entry in read(sources.who)]
         try:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from rememo.context.excerpt import GAP
-from rememo.engine.resolve import active_revisions, read_revisions, wholly_revised
+from rememo.engine.revisions import active_revisions, read_revisions, wholly_revised
 from rememo.engine.view import View
 from rememo.model.record import Record
 from rememo.model.revision import Revision

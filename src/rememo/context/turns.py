@@ -7,7 +7,7 @@ from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import Record
-from rememo.store.timeline import Timeline
+from rememo.model.timeline import Timeline
 from rememo.summary.running_summary import departed, digest, running_summary, summarised_message_ids
 from rememo.summary.stored import read_summaries
 from rememo.text.fence import fenced
@@ -152,19 +152,19 @@ def system_messages(view: View) -> list[Record]:
     if view.known_at is not None:
         return store.read(view.filter(kind="message", conditions=(role,)), now)
     timeline = store.timeline(Filter(scope=view.scope), now)
-    ids: tuple[str, ...] | None = timeline.worked_out.get(_RULES)
+    ids: tuple[str, ...] | None = timeline.cache.get(_RULES)
     if ids is None:
         ids = _extend_known(view, timeline)
         if ids is None:
             ids = tuple(message.id for message in store.read(view.filter(kind="message", conditions=(role,)), now))
-        timeline.worked_out[_RULES] = ids
+        timeline.cache[_RULES] = ids
     return store.read(view.filter(ids=ids), now) if ids else []
 
 
 def _extend_known(view: View, timeline: Timeline) -> tuple[str, ...] | None:
     """Return the ids of system messages by what was known of the timeline before it grew; None when nothing was."""
     before = timeline.grown_from
-    known: tuple[str, ...] | None = None if before is None else before.worked_out.get(_RULES)
+    known: tuple[str, ...] | None = None if before is None else before.cache.get(_RULES)
     if before is None or known is None or len(timeline.numbers) - len(before.numbers) > _MANY_NEW:
         return None
     new = view.engine.store.fetch(view.scope, timeline.numbers[len(before.numbers) :].tolist())

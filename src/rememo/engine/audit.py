@@ -1,6 +1,5 @@
 """Audit entries of writes: the actor, the address, and the flags of the user's compliance checks."""
 
-import json
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,14 +10,12 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, cast
 
-from rememo.engine.forwarding_kv import ForwardingKeyValue
 from rememo.errors import InvalidInput
 from rememo.model.audit import AuditActor, Intent, NewAuditEntry
 from rememo.model.check import check_label, dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import Clock, to_utc
 from rememo.runtime.locks import ForkLock
-from rememo.store.kv.protocol import KeyValue
 from rememo.store.protocol.store import Store
 from rememo.store.writes import Commit, Put, Remove, Revise, Write
 
@@ -65,7 +62,7 @@ def acting_by_default(actor: str) -> ActorContext:
 
 
 def acting_as_worker() -> ActorContext:
-    """Return a context manager that sets the worker as the audit actor, whoever waits for its jobs."""
+    """Return a context manager that sets the worker as the audit actor."""
     return ActorContext(lambda _: _WORKER)
 
 
@@ -104,7 +101,7 @@ class Auditor:
     def note(
         self, operation: str, scope: Scope, detail: Mapping[str, Any] | None = None, *, ids: Sequence[str] = ()
     ) -> NewAuditEntry:
-        """Return a note in the name of whoever acts now."""
+        """Return an audit entry for the current actor."""
         return new_audit_entry(operation, scope, to_utc(self._clock(), "the clock's time"), detail, ids=ids)
 
     def writing(
@@ -194,59 +191,6 @@ def new_audit_entry(
 ) -> NewAuditEntry:
     """Return an audit entry for the current actor, whether or not auditing is on."""
     return NewAuditEntry(operation=operation, scope=scope, who=_who.get(), at=at, detail=detail or {}, ids=ids)
-
-
-class AuditedKeyValue(ForwardingKeyValue):
-    """A key-value store that appends an audit entry with each change; reads have none, and loading many entries has one."""
-
-    def __init__(self, kv: KeyValue, auditor: Auditor) -> None:
-        super().__init__(kv)
-        self._auditor = auditor
-
-    def set(
-        self,
-        tenant: str,
-        space: str,
-        key: str,
-        value: str,
-        moment: datetime,
-        *,
-        ttl: float | None = None,
-        sliding: bool = False,
-        keep_ttl: bool = False,
-        expected: int | None = None,
-        note: NewAuditEntry | None = None,
-    ) -> int | None:
-        """Store a value and append an audit entry."""
-        note = note or self._note("kv.set", tenant, space, key)
-        return self._kv.set(
-            tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
-        )  # fmt: skip
-
-    def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: NewAuditEntry | None = None) -> bool:
-        """Remove an entry and append an audit entry."""
-        return self._kv.delete(tenant, space, key, moment, note=note or self._note("kv.delete", tenant, space, key))
-
-    def invalidate(
-        self, tenant: str, space: str, pattern: str, moment: datetime, *, note: NewAuditEntry | None = None
-    ) -> int:
-        """Remove what a pattern matches and append an audit entry."""
-        note = note or self._note("kv.invalidate", tenant, space, pattern)
-        return self._kv.invalidate(tenant, space, pattern, moment, note=note)
-
-    def _note(self, operation: str, tenant: str, space: str, key: str) -> NewAuditEntry | None:
-        scope, name = parse_namespace(tenant, space)
-        if name == "cached":
-            return None  # what is held ready of something else is no state of its own
-        return self._auditor.note(operation, scope, {"space": name} if name else None, ids=(key,))
-
-
-def parse_namespace(tenant: str, space: str) -> tuple[Scope, str]:
-    """Return the scope that a namespace of keys belongs to and its purpose; "" for the user's own keys."""
-    if not space.startswith("["):
-        return Scope(tenant=tenant), space
-    agent, user, room, *rest = cast("list[Any]", json.loads(space))
-    return Scope(tenant=tenant, agent=agent, user=user, room=room), str(rest[0]) if rest else ""
 
 
 def current_actor() -> AuditActor:

@@ -1,8 +1,12 @@
 """Batch: writes collected to be committed as one."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
+from rememo.model.receipt import Receipt
+from rememo.model.record import Record
 from rememo.store.writes import Put, Remove, Revise, Write
 
 Rebuild = Callable[[Mapping[str, Any]], Put | Revise]
@@ -56,3 +60,18 @@ class Batch:
         self._waiting.pop(write.id, None)
         self._writes.append(write)
         self.removed.add(write.id)
+
+
+def as_record(write: Put | Revise) -> Record:
+    """Return what waits to be written as the record that it will be."""
+    draft = write.draft
+    moment = datetime.now(UTC)  # of no matter: it is not stored yet
+    return Record(
+        id=draft.id, version=1, kind=draft.kind, text=draft.text, data=json.loads(draft.data), scope=draft.scope,
+        created_at=moment, recorded_at=moment,
+    )  # fmt: skip
+
+
+def pending_receipt(ids: Iterable[str]) -> Receipt:
+    """Return the receipt of writes that wait for their batch."""
+    return Receipt(ids=tuple(ids), status="pending")

@@ -6,13 +6,12 @@ unless more is left than one step takes: then every write takes one, and what ex
 
 import logging
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Unpack
 
 from rememo.engine.forwarding_kv import ForwardingKeyValue
 from rememo.errors import StorageError
-from rememo.model.audit import NewAuditEntry
 from rememo.runtime.locks import ForkLock
-from rememo.store.kv.protocol import KeyValue
+from rememo.store.kv.protocol import KeyValue, SetOptions
 from rememo.store.protocol.store import Store
 
 EVERY: Final = timedelta(minutes=1)
@@ -52,27 +51,14 @@ class ExpirySweeper:
 class SweepingKeyValue(ForwardingKeyValue):
     """A key-value store whose writes sweep what has expired."""
 
-    def __init__(self, kv: KeyValue, reclaimer: ExpirySweeper) -> None:
+    def __init__(self, kv: KeyValue, sweeper: ExpirySweeper) -> None:
         super().__init__(kv)
-        self._reclaimer = reclaimer
+        self._sweeper = sweeper
 
     def set(
-        self,
-        tenant: str,
-        space: str,
-        key: str,
-        value: str,
-        moment: datetime,
-        *,
-        ttl: float | None = None,
-        sliding: bool = False,
-        keep_ttl: bool = False,
-        expected: int | None = None,
-        note: NewAuditEntry | None = None,
+        self, tenant: str, space: str, key: str, value: str, moment: datetime, **options: Unpack[SetOptions]
     ) -> int | None:
         """Store a value, and sweep if that is due."""
-        version = super().set(
-            tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
-        )  # fmt: skip
-        self._reclaimer.after_write(moment)
+        version = super().set(tenant, space, key, value, moment, **options)
+        self._sweeper.after_write(moment)
         return version

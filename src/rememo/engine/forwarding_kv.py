@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Unpack
 
 from rememo.model.audit import NewAuditEntry
-from rememo.store.kv.protocol import Entry, KeyValue
+from rememo.store.kv.protocol import Entry, KeyValue, SetOptions
 
 
 class ForwardingKeyValue:
@@ -18,23 +19,10 @@ class ForwardingKeyValue:
         return self._kv.get(tenant, space, key, moment)
 
     def set(
-        self,
-        tenant: str,
-        space: str,
-        key: str,
-        value: str,
-        moment: datetime,
-        *,
-        ttl: float | None = None,
-        sliding: bool = False,
-        keep_ttl: bool = False,
-        expected: int | None = None,
-        note: NewAuditEntry | None = None,
+        self, tenant: str, space: str, key: str, value: str, moment: datetime, **options: Unpack[SetOptions]
     ) -> int | None:
         """Store a value."""
-        return self._kv.set(
-            tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
-        )  # fmt: skip
+        return self._kv.set(tenant, space, key, value, moment, **options)
 
     def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: NewAuditEntry | None = None) -> bool:
         """Remove an entry."""

@@ -1,9 +1,9 @@
-"""Validation of job payloads, whoever wrote them: this process, another one, or an imported file."""
+"""Validation of job payloads, which this process, another one or an imported file wrote."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from rememo.engine.engine import EMBED
+from rememo.engine.drafting import EMBED
 from rememo.engine.learning import LEARN, UNLEARN
 from rememo.model.check import check_label, check_version
 

@@ -8,7 +8,7 @@ from rememo.model.ids import new_id
 from rememo.model.job import NewJob
 
 LEARN: Final = "learn"
-"""The task of the job that learns from a record, and the field in a record's data that is False where nobody may."""
+"""The task of the job that learns from a record, and the field in a record's data that is False where no facts may be learned from it."""
 UNLEARN: Final = "unlearn"
 """The task of the job that brings in line what was learned from a record that changed or ended."""
 RULE_TASKS: Final = (LEARN, UNLEARN)
@@ -30,7 +30,7 @@ _SIGNS: Final = '.,;:!?-()[]"*'
 
 
 def may_learn_from(data: Mapping[str, Any]) -> bool:
-    """Whether whoever wrote a record with this data allowed that facts are learned from it."""
+    """Whether a record with this data allows that facts are learned from it."""
     return data.get(LEARN) is not False
 
 

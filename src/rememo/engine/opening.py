@@ -19,7 +19,8 @@ from rememo.store.migrations import MigrationOptions, MigrationPlan
 from rememo.store.protocol.store import Store
 from rememo.store.redis.address import is_redis
 from rememo.store.sqlite.codecs import SqliteCodecs
-from rememo.store.sqlite.database import MEMORY, SqliteDatabase
+from rememo.store.sqlite.connection import MEMORY
+from rememo.store.sqlite.database import SqliteDatabase
 from rememo.store.sqlite.key_store import SqliteKeyStore
 from rememo.store.sqlite.key_value import SqliteKeyValue
 from rememo.store.sqlite.reencryption import SqliteReencryption

@@ -31,7 +31,7 @@ class PendingExtraction:
     """
 
     def __init__(self, store: Store, seconds: float, worker: Callable[[], ExtractionWorker | None]) -> None:
-        """`seconds` is how long a read waits; `worker` returns who runs extraction jobs, or None where nobody does."""
+        """`seconds` is how long a read waits; `worker` returns the worker that runs extraction jobs, or None where there is none."""
         self._store = store
         self._seconds = seconds
         self._worker = worker

@@ -3,10 +3,10 @@
 from functools import lru_cache
 from importlib.util import find_spec
 
-from rememo.engine.audit import parse_namespace
 from rememo.errors import InvalidInput, MissingExtra
 from rememo.settings import Settings
 from rememo.store.cipher.protocol import MasterKeys
+from rememo.store.kv.namespaces import parse_namespace
 from rememo.store.kv.protocol import KeyValue
 from rememo.store.kv.routed import RoutedKeyValue, Where
 from rememo.store.protocol.store import Store
@@ -25,12 +25,12 @@ def open_redis_state(kv: KeyValue, store: Store, settings: Settings, encryption:
     require_redis_driver()
     # Only now: those who have no server need not have the driver.
     from rememo.store.redis.address import parse_address  # noqa: PLC0415
+    from rememo.store.redis.client import RedisClient  # noqa: PLC0415
     from rememo.store.redis.key_value import RedisKeyValue  # noqa: PLC0415
-    from rememo.store.redis.server import Server  # noqa: PLC0415
 
     holds = frozenset(settings.kv_holds)
     raising = ", ".join(name for name in settings.kv_holds if name != "caches") or "no calls"
-    server = Server(parse_address(settings.kv), name="kv", without=_WITHOUT.format(raising))
+    server = RedisClient(parse_address(settings.kv), name="kv", without=_WITHOUT.format(raising))
     shared = RedisKeyValue(server, compress_above=settings.compress_above, record=store.note)
 
     @lru_cache(maxsize=10_000)

@@ -16,6 +16,7 @@ from rememo.model.fact import predicate_of, subject_of
 from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
 from rememo.model.record import FOUND
+from rememo.model.timeline import NOBODY, Timeline
 from rememo.recall.asked import asked_predicates
 from rememo.recall.embed.protocol import RemoteEmbedder, Vector, embed_question
 from rememo.recall.names import other_names
@@ -23,10 +24,9 @@ from rememo.recall.question import understand
 from rememo.recall.rank import MOST_HITS, Structure, arrange, rank
 from rememo.recall.relevance import calibrate
 from rememo.recall.time import find_times
-from rememo.recall.types import NOBODY, Candidates, Mode, Postings, Question, RecallSettings
-from rememo.recall.types import Timeline as RankedTimeline
+from rememo.recall.types import Candidates, Mode, Postings, Question, RecallSettings
 from rememo.runtime.counters import counts
-from rememo.store.timeline import Timeline, WordMatch
+from rememo.store.matches import WordMatch
 
 _RECALL = RecallSettings()
 _SPARSE = 8
@@ -61,12 +61,11 @@ def search(engine: Engine, query: Query) -> list[Hit]:
     timeline = engine.store.timeline(query.filter, moment)
     if not len(timeline.numbers):
         return []
-    ranked = _ranked(timeline)
     question = understand(
         text,
         analyzer=engine.analyzer,
         at=query.at,
-        speakers=ranked.speakers,
+        speakers=timeline.speaker_names,
         asker=scope.user,
         addressee=scope.agent,
         anchors=_anchors(engine, query, text),
@@ -80,7 +79,7 @@ def search(engine: Engine, query: Query) -> list[Hit]:
             return _unranked(engine, query, question, timeline, latest)
         query = replace(query, mode="words")  # what is near in meaning is only another time
     candidates, words_only = _candidates(engine, query, question, timeline, moment)
-    ranking = rank(question, candidates, ranked, _RECALL, _structure(timeline, ranked))
+    ranking = rank(question, candidates, timeline, _RECALL, _structure(timeline))
     # A reason that lends nothing: the caller sees that meaning was not asked, and not that it found nothing.
     noted = {WORDS_ONLY: 0.0} if words_only else {}
     numbers = timeline.numbers[ranking.documents].tolist()
@@ -101,9 +100,9 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         engine=engine,
         filter=query.filter,
         question=question,
-        speakers=ranked.speakers,
+        speakers=timeline.speaker_names,
         strangers=_strangers(question, timeline, rows, hits),
-        unknown=_names_unknown(engine, question, candidates, ranked.speakers),
+        unknown=_names_unknown(engine, question, candidates, timeline.speaker_names),
         size=len(timeline.numbers),
         terms=_terms(timeline),
     )
@@ -150,9 +149,9 @@ def _calibrated(
 
 def _terms(timeline: Timeline) -> int:
     """Return how many terms the records of a scope are indexed under."""
-    if "terms" not in timeline.worked_out:
-        timeline.worked_out["terms"] = int(timeline.lengths.sum())
-    return timeline.worked_out["terms"]
+    if "terms" not in timeline.cache:
+        timeline.cache["terms"] = int(timeline.lengths.sum())
+    return timeline.cache["terms"]
 
 
 def _answers(hit: Hit, predicates: frozenset[str], names: Sequence[str]) -> bool:
@@ -198,7 +197,7 @@ def _names_unknown(engine: Engine, question: Question, candidates: Candidates, s
 
 
 def _strangers(question: Question, timeline: Timeline, rows: Sequence[int], hits: Sequence[Hit]) -> frozenset[str]:
-    """Return the hits, which stand in these rows, from rooms in which nobody speaks whom the question means."""
+    """Return the hits, which stand in these rows, from rooms in which none of the persons that the question means ever spoke."""
     if not question.speakers:
         return frozenset()
     rooms = set(np.unique(timeline.rooms[np.isin(timeline.speakers, question.speakers)]).tolist())
@@ -207,7 +206,7 @@ def _strangers(question: Question, timeline: Timeline, rows: Sequence[int], hits
 
 
 def _anchors(engine: Engine, query: Query, text: str) -> dict[str, date]:
-    """Return the asker's birthday, where the question speaks of it and a fact tells it."""
+    """Return the birthday of the user who asks, where the question mentions it and a fact states it."""
     if "birthday" not in text.lower() or query.filter.scope.user is None:
         return {}
     told = {"predicate": "birthday", "subject": query.filter.scope.user}
@@ -249,29 +248,11 @@ def _newest(engine: Engine, query: Query, moment: datetime) -> list[Hit]:
     return [Hit(record=record, score=0.0) for record in reversed(records)]
 
 
-def _ranked(timeline: Timeline) -> RankedTimeline:
-    if "ranked" not in timeline.worked_out:
-        timeline.worked_out["ranked"] = RankedTimeline(
-            room=timeline.rooms,
-            time=timeline.times,
-            length=timeline.lengths,
-            speaker=timeline.speakers,
-            kind=timeline.kinds,
-            importance=timeline.importance,
-            trust=timeline.trust,
-            asks=timeline.asks,
-            speakers=timeline.speaker_names,
-            kinds=timeline.kind_names,
-            fingerprint=timeline.fingerprints,
-        )
-    return timeline.worked_out["ranked"]
-
-
-def _structure(timeline: Timeline, ranked: RankedTimeline) -> Structure:
-    if "structure" not in timeline.worked_out:
-        before = timeline.grown_from.worked_out.get("structure") if timeline.grown_from is not None else None
-        timeline.worked_out["structure"] = arrange(ranked, _RECALL, before)
-    return timeline.worked_out["structure"]
+def _structure(timeline: Timeline) -> Structure:
+    if "structure" not in timeline.cache:
+        before = timeline.grown_from.cache.get("structure") if timeline.grown_from is not None else None
+        timeline.cache["structure"] = arrange(timeline, _RECALL, before)
+    return timeline.cache["structure"]
 
 
 def _postings(engine: Engine, query: Query, question: Question, timeline: Timeline) -> tuple[Postings, ...]:
@@ -296,11 +277,11 @@ def _rows(timeline: Timeline, numbers: NDArray[np.int64]) -> tuple[NDArray[np.in
         inside = timeline.numbers[rows] == numbers
         return rows[inside], inside
     # Numbers that lie close together are looked up in a table: no search for each.
-    table = timeline.worked_out.get("rows")
+    table = timeline.cache.get("rows")
     if table is None:
         table = np.full(last - first + 2, -1, np.int32)
         table[timeline.numbers - first] = np.arange(len(timeline.numbers), dtype=np.int32)
-        timeline.worked_out["rows"] = table
+        timeline.cache["rows"] = table
     found = table[np.where((numbers >= first) & (numbers <= last), numbers - first, last - first + 1)]
     inside = found >= 0
     return found[inside].astype(np.intp), inside

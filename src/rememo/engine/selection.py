@@ -73,7 +73,7 @@ class Selection:
         return {hit.id: claim for hit in looked_at if (claim := self._claim(hit, best, predicates)) is not None}
 
     def _claim(self, hit: Hit, best: float, predicates: frozenset[str]) -> Claim | None:
-        """Return what a hit states; None for kinds that state nothing of a person, and where nobody is known to have said it."""
+        """Return what a hit states; None for kinds that state nothing of a person, and where the speaker is unknown."""
         record, is_fact = _origin(hit), hit.record.kind == "fact"
         speaker = " ".join(str(record.data.get("name") or record.scope.user or "").casefold().split())
         # The question itself is often a message of the conversation by now; it answers nothing.

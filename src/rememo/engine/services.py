@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Runner(ExtractionWorker, Protocol):
-    """Who does the later work of an engine."""
+    """Runs the jobs of an engine."""
 
     def wake(self) -> None:
         """Look for jobs at once."""
@@ -44,7 +44,7 @@ class Closing(Protocol):
 
 
 class Composing(Protocol):
-    """Who composes the states of an engine."""
+    """Composes the states of an engine."""
 
     def stop(self) -> None:
         """Run nothing more."""
@@ -60,7 +60,7 @@ class Composing(Protocol):
 
 
 class Modelling(Protocol):
-    """Who asks the language model of an engine."""
+    """Asks the language model of an engine."""
 
     def stop(self) -> None:
         """End what is being asked, and ask no more."""
@@ -69,7 +69,7 @@ class Modelling(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineServices:
-    """Who works for an engine. Workers and composers are made when they are first needed."""
+    """The services around an engine; workers and composers are made when they are first needed."""
 
     worker: "Callable[[Engine], Runner] | None" = None
     """Makes who does its jobs; without one there are none."""

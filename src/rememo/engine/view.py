@@ -1,12 +1,11 @@
 """View: an engine seen through a scope, at a moment, perhaps inside a batch. What every face of a memory is made on."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from rememo.engine.batch import Batch
+from rememo.engine.batch import Batch, Rebuild, as_record, pending_receipt
 from rememo.engine.engine import Engine
 from rememo.engine.learning import LEARN, LEARNED_KINDS, add_learning, may_learn_from
 from rememo.errors import Forbidden, InvalidInput, NotFound, ReadOnly, VersionConflict
@@ -40,7 +39,7 @@ class View:
     author: Scope | None = None
     """Of a view that many share: whose agent and user new records carry. Reads are not narrowed by it."""
     wall: Scope | None = None
-    """What whoever uses this view may reach at the most; recall widens no view beyond it."""
+    """The largest scope that this view's user may reach; recall widens no view beyond it."""
 
     @property
     def home(self) -> Scope:
@@ -52,7 +51,7 @@ class View:
 
     @property
     def bound(self) -> tuple[str, ...]:
-        """The labels that whoever uses this view cannot leave."""
+        """The labels that this view's user is bound to."""
         return () if self.wall is None else tuple(name for name in LABELS if getattr(self.wall, name) is not None)
 
     @property
@@ -67,9 +66,9 @@ class View:
         return {**fields, "data": {**(fields.get("data") or {}), BOUND: list(self.bound)}}
 
     def revision(self, record: Record, changes: Mapping[str, Any]) -> Revise:
-        """Return the write that changes some fields of a record in the name of whoever uses this view."""
+        """Return the write that changes some fields of a record in the name of this view's user."""
         if record.kind not in LEARNED_KINDS and changes.get("kind") not in LEARNED_KINDS:
-            return self.engine.revise(record, changes)
+            return self.engine.drafts.revise(record, changes)
         held = bound_to(record)
         if "text" in changes:
             # Other words: they are this writer's, whoever wrote those before.
@@ -77,20 +76,20 @@ class View:
         elif "data" in changes:
             bound = tuple(name for name in LABELS if name in held or name in self.bound)
         else:
-            return self.engine.revise(record, changes)
+            return self.engine.drafts.revise(record, changes)
         if "data" not in changes and bound == held:
-            return self.engine.revise(record, changes)
+            return self.engine.drafts.revise(record, changes)
         given: Mapping[str, Any] | None = changes.get("data", record.data)
         if given is None:
             given = {}
         elif not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - of a caller
-            return self.engine.revise(record, changes)  # refused there
+            return self.engine.drafts.revise(record, changes)  # refused there
         data: dict[str, Any] = {name: value for name, value in given.items() if name != BOUND}
         if bound:
             data[BOUND] = list(bound)
         if not may_learn_from(record.data):
             data[LEARN] = False
-        return self.engine.revise(record, {**changes, "data": data})
+        return self.engine.drafts.revise(record, {**changes, "data": data})
 
     def narrow(self, scope: Scope) -> "View":
         """Return the view of another scope; one that is not behind the wall raises `Forbidden`."""
@@ -101,7 +100,7 @@ class View:
         return replace(self, scope=scope)
 
     def whole_room(self) -> "View":
-        """Return the view of all that is in this view's room, whoever wrote it: for links between messages.
+        """Return the view of everything in this view's room: for links between messages.
 
         It says which messages there are, and its contents are for no caller who could not read them anyhow. Behind a
         wall that binds other labels but not this room, it sees what the wall lets through. A view without a room stays
@@ -197,14 +196,24 @@ class View:
         for item in given:
             add_learning(item, enabled=learn, by_rules=by_rules)
         items = [self.attributed(item) for item in given]
-        writes = self.engine.puts(self.home, items)
+        writes = self.engine.drafts.puts(self.home, items)
         self.engine.guard.count(writes, self.engine.now)
         batch = self.batching
         if batch is None:
             return self.commit(writes, key)
         for item, write in zip(items, writes, strict=True):
-            batch.add(write, _rebuilding(self, item, write))
-        return _pending(write.draft.id for write in writes)
+            batch.add(write, self._rebuild(item, write))
+        return pending_receipt(write.draft.id for write in writes)
+
+    def _rebuild(self, item: Mapping[str, Any], write: Put) -> Rebuild:
+        """Return what makes a write of this view anew with other fields."""
+        given = {name: value for name, value in item.items() if name != "id" or value is not None}
+
+        def rebuild(changes: Mapping[str, Any]) -> Put:
+            again = self.engine.drafts.put(self.home, self.attributed({"id": write.draft.id, **given, **changes}))
+            return replace(again, fresh=write.fresh)
+
+        return rebuild
 
     def _recognised(self, item: dict[str, Any]) -> dict[str, Any]:
         """Return an item with its id as a derived one, where a client far away stores a typed value of this very view."""
@@ -239,9 +248,9 @@ class View:
         batch = self.batching
         if batch is not None:
             if check is not None and isinstance(waiting := batch.waiting(id), Put | Revise):
-                check(_as_record(waiting), changes)
+                check(as_record(waiting), changes)
             if self._change_waiting(batch, id, changes):
-                return _pending([id])
+                return pending_receipt([id])
         for _ in range(_MOST_TRIES):
             record = self.get(id)
             if expected is not None and record.version != expected:
@@ -253,7 +262,7 @@ class View:
             write = self.revision(record, changes)
             if batch is not None:
                 batch.add(write, lambda more, record=record: self.revision(record, {**changes, **more}))
-                return _pending([id])
+                return pending_receipt([id])
             try:
                 return self.commit([write], key, unlearn=not changes.keys() <= _NOT_LEARNED_FROM)
             except VersionConflict:
@@ -289,7 +298,7 @@ class View:
             batch.remove(write)
             for part in parts:
                 batch.remove(part)
-        return _pending([id])
+        return pending_receipt([id])
 
     def remove_all(self, filter: Filter, *, operation: str = "write") -> Receipt:
         """End every record that a filter means, in quarantine or not."""
@@ -356,7 +365,7 @@ def view_of(holder: ViewHolder) -> View:
 
 
 def bound_to(record: Record) -> tuple[str, ...]:
-    """Return the labels that whoever wrote a record was bound to by a key."""
+    """Return the labels that the writer of a record was bound to by an API key."""
     named: object = record.data.get(BOUND)
     if not isinstance(named, list):
         return ()
@@ -375,30 +384,3 @@ def parts_of(engine: Engine, records: Iterable[Record]) -> list[Remove]:
         quarantined=None,
     )
     return [Remove(id=chunk.id, scope=chunks.scope) for chunk in engine.store.read(chunks, engine.now())]
-
-
-def _rebuilding(view: View, item: Mapping[str, Any], write: Put) -> Any:
-    def rebuild(changes: Mapping[str, Any]) -> Put:
-        again = view.engine.put(view.home, view.attributed({"id": write.draft.id, **_given(item), **changes}))
-        return replace(again, fresh=write.fresh)
-
-    return rebuild
-
-
-def _given(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an item's fields, without an id where it was given none."""
-    return {name: value for name, value in item.items() if name != "id" or value is not None}
-
-
-def _as_record(write: Put | Revise) -> Record:
-    """Return what waits to be written as the record that it will be."""
-    draft = write.draft
-    moment = datetime.now(UTC)  # of no matter: it is not stored yet
-    return Record(
-        id=draft.id, version=1, kind=draft.kind, text=draft.text, data=json.loads(draft.data), scope=draft.scope,
-        created_at=moment, recorded_at=moment,
-    )  # fmt: skip
-
-
-def _pending(ids: Iterable[str]) -> Receipt:
-    return Receipt(ids=tuple(ids), status="pending")

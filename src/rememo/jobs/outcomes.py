@@ -4,7 +4,8 @@ import logging
 import random
 from datetime import UTC, datetime, timedelta
 
-from rememo.engine.engine import EMBED, Engine
+from rememo.engine.drafting import EMBED
+from rememo.engine.engine import Engine
 from rememo.errors import ModelChanged, ModelFailed, OverBudget
 from rememo.jobs.tasks import PASSED_ON, ImpossibleJob
 from rememo.model.job import Job, Settlement

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rememo.engine.engine import EMBED, Engine
+from rememo.engine.drafting import EMBED
+from rememo.engine.engine import Engine
 from rememo.engine.job_payloads import ABSTRACT, EXTRACT, LEARN, SUMMARISE, UNLEARN, WRITE_AGAIN, check_payload
 from rememo.engine.remote_embedding import EmbeddingCache, fetch_vectors
 from rememo.errors import Closed, EmbeddingFailed, InvalidInput, ModelChanged, RememoError

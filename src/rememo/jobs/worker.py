@@ -15,10 +15,11 @@ from typing import Any
 
 from rememo.endpoint.cancellation import CancelToken, cancelled_by
 from rememo.engine.audit import acting_as_worker
-from rememo.engine.engine import EMBED, Engine
+from rememo.engine.drafting import EMBED
+from rememo.engine.engine import Engine
 from rememo.engine.job_payloads import ABSTRACT, EXTRACT, SUMMARISE, UNLEARN
 from rememo.engine.learning import RULE_TASKS
-from rememo.errors import Closed, JobFailed, KeyMismatch, StorageError
+from rememo.errors import JobFailed, KeyMismatch
 from rememo.jobs.heartbeat import LEASE_SECONDS, Heartbeat
 from rememo.jobs.outcomes import (
     MOST_ATTEMPTS,
@@ -27,54 +28,18 @@ from rememo.jobs.outcomes import (
     settlement_of,
     storable_reason,
 )
-from rememo.jobs.tasks import LEARNING, OUTCOME, TASKS, UNLEARNED_OUTCOMES, Errors, do_all
-from rememo.jobs.waiting import OPEN, JobEndings, wait_for_jobs
+from rememo.jobs.tasks import OUTCOME, TASKS, UNLEARNED_OUTCOMES, Errors, do_all
+from rememo.jobs.waiting import OPEN, wait_for_jobs
+from rememo.jobs.worker_state import WorkerState
+from rememo.jobs.worker_threads import BATCH, run_model_tasks, run_rule_tasks
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob, Settlement
 from rememo.model.receipt import Receipt
 from rememo.model.scope import LABELS, Scope
-from rememo.store.notifications import Subscription, WorkerNotifier
+from rememo.store.notifications import WorkerNotifier
 from rememo.store.writes import Written
 
-_BATCH, _SMALL_BATCH, _FEW = 256, 64, 64
-_QUIET_SECONDS = 0.05
-"""Writes that far apart leave room for the worker; while they come faster it stands back."""
-_STANDING_BACK, _LONGEST_BACK = 20.0, 2.0
-"""How many times as long as a turn it then rests, and how many seconds at the most."""
-_IDLE_SECONDS = 1.0
-_LISTENING_SECONDS = 5.0
-"""How often jobs are looked for by one who is told of them: calls can be lost, and what failed is tried again."""
 _log = logging.getLogger("rememo.worker")
-
-
-class _WorkerState:
-    """What belongs to one process: threads, locks and events are not carried over a fork."""
-
-    def __init__(self) -> None:
-        self.process = os.getpid()
-        self.lock = threading.Lock()
-        self.due = threading.Event()
-        self.urgent = threading.Event()
-        """Somebody waits for the work, or for its end."""
-        self.wanted: tuple[str, ...] = ()
-        """Jobs that somebody waits for: they are done before others."""
-        self.written = float("-inf")
-        self.endings = JobEndings()
-        self.turn_ended = threading.Condition()
-        self.busy = 0
-        self.thread: threading.Thread | None = None
-        self.model_work = threading.Event()
-        self.model_thread: threading.Thread | None = None
-        """The thread that waits for a model."""
-        self.listening: Subscription | None = None
-        self.stopping = False
-        self.ended = threading.Event()
-        """Set with `stopping`, for those who rest."""
-
-    @property
-    def idle(self) -> float:
-        """How long to wait before looking for jobs without having been told of any."""
-        return _IDLE_SECONDS if self.listening is None or not self.listening.connected else _LISTENING_SECONDS
 
 
 class Worker:
@@ -84,12 +49,12 @@ class Worker:
         """Make one; `lease` is for how many seconds jobs are its own unless it says that it is still at them."""
         self.engine = engine
         self._lease = lease
-        self._state = _WorkerState()
+        self._state = WorkerState()
 
     @property
-    def _worker_state(self) -> _WorkerState:
+    def _worker_state(self) -> WorkerState:
         if self._state.process != os.getpid():
-            self._state = _WorkerState()
+            self._state = WorkerState()
         return self._state
 
     # ---- the thread
@@ -114,12 +79,12 @@ class Worker:
                 state.stopping = False
                 state.ended.clear()
                 state.thread = threading.Thread(
-                    target=_run_rule_tasks, args=(weakref.ref(self), state), name="rememo-worker", daemon=True
+                    target=run_rule_tasks, args=(weakref.ref(self), state), name="rememo-worker", daemon=True
                 )
                 state.thread.start()
             if self.engine.models is not None and (state.model_thread is None or not state.model_thread.is_alive()):
                 state.model_thread = threading.Thread(
-                    target=_run_model_tasks, args=(weakref.ref(self), state), name="rememo-asking", daemon=True
+                    target=run_model_tasks, args=(weakref.ref(self), state), name="rememo-asking", daemon=True
                 )
                 state.model_thread.start()
 
@@ -178,7 +143,7 @@ class Worker:
         return quick, (EXTRACT, ABSTRACT)
 
     def run_once(
-        self, *, limit: int = _BATCH, ids: Sequence[str] | None = None, tasks: Sequence[str] | None = None
+        self, *, limit: int = BATCH, ids: Sequence[str] | None = None, tasks: Sequence[str] | None = None
     ) -> int:
         """Do the jobs that are due now, at most `limit`, and return how many were taken.
 
@@ -256,20 +221,6 @@ class Worker:
             self.engine, tenant, ids, timeout, endings=state.endings, help=help, pass_over=self._left_to_others
         )
 
-    def wait_for_scope(self, scope: Scope, timeout: float) -> bool:
-        """Wait until what was written within a scope so far is learned, at most so many seconds; says whether it is.
-
-        What is dead or left to other processes is not waited for, and what is written meanwhile neither.
-        """
-        ends = time.monotonic() + timeout
-        ids = self.engine.store.open_jobs(scope, LEARNING)
-        while ids:
-            jobs = self.wait(scope.tenant, ids, max(0.0, ends - time.monotonic()))
-            ids = [job.id for job in jobs if job.state in OPEN and not self._left_to_others(job)]
-            if ids and time.monotonic() >= ends:
-                return False
-        return True
-
     def finish_extraction(self, tenant: str, jobs: Sequence[str], seconds: float) -> bool:
         """Wait until lessons are done, for so long at the most; says whether they are.
 
@@ -333,71 +284,3 @@ class Worker:
                 return
             for ending in endings:
                 self._settle([ending])
-
-
-def _run_rule_tasks(reference: "weakref.ref[Worker]", state: _WorkerState) -> None:
-    """Turn until the worker is stopped or forgotten; between turns nothing holds on to it."""
-    worked = _LONGEST_BACK
-    while not state.stopping:
-        state.due.clear()
-        busy = _stand_back(state, worked)
-        worker = reference()
-        if worker is None:
-            return
-        taken, began = 0, time.monotonic()
-        try:
-            wanted, state.wanted = state.wanted[:_FEW], state.wanted[_FEW:]
-            if wanted:
-                taken = worker.run_once(ids=wanted, tasks=RULE_TASKS)
-            if not taken:
-                taken = worker.run_once(limit=_SMALL_BATCH if busy else _BATCH, tasks=worker.lanes()[0])
-        except Closed:
-            return
-        except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
-            _rest(state, error)
-        del worker
-        worked = time.monotonic() - began
-        if not taken and not state.stopping:
-            state.due.wait(state.idle)
-            worked = _LONGEST_BACK
-
-
-def _run_model_tasks(reference: "weakref.ref[Worker]", state: _WorkerState) -> None:
-    """Do the jobs that wait for a model until the worker is stopped or forgotten, whatever the other thread does."""
-    while not state.stopping:
-        state.model_work.clear()
-        worker, taken = reference(), 0
-        if worker is None:
-            return
-        try:
-            taken = worker.run_once(limit=_SMALL_BATCH, tasks=worker.lanes()[1])
-        except Closed:
-            return
-        except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
-            _rest(state, error)
-        del worker
-        if not taken and not state.stopping:
-            state.model_work.wait(_LISTENING_SECONDS)
-
-
-def _rest(state: _WorkerState, error: Exception) -> None:
-    """Tell of a turn that failed, and rest: whoever waits for the work asks for the next one at once, again and again."""
-    if isinstance(error, StorageError):
-        _log.warning("the store cannot be worked on now: %s", error)
-    else:
-        _log.error("a turn of the worker failed", exc_info=error)
-    state.ended.wait(_IDLE_SECONDS)
-
-
-def _stand_back(state: _WorkerState, worked: float) -> bool:
-    """Rest while this process writes one thing after the other; says whether it still does."""
-    ends = time.monotonic() + min(worked * _STANDING_BACK, _LONGEST_BACK)
-    while not state.stopping and not state.urgent.is_set():
-        now, quiet = time.monotonic(), state.written + _QUIET_SECONDS
-        if now >= quiet:
-            return False
-        if now >= ends:
-            return True
-        state.urgent.wait(min(ends, quiet) - now)
-    state.urgent.clear()
-    return False

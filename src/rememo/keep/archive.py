@@ -161,7 +161,7 @@ class Archive(ViewHolder):
         """Revive records whose versions are still stored but ended."""
         writes: list[Revise] = []
         for record in records:
-            draft = self._view.engine.redraft(record, {"expires_at": None})
+            draft = self._view.engine.drafts.redraft(record, {"expires_at": None})
             draft.created_at = record.created_at
             writes.append(Revise(draft=draft, expected=0, outcome="restored"))
         self._view.engine.commit(Scope(tenant=self._tenant), writes, operation="restore")

@@ -150,7 +150,7 @@ def _repair(engine: Engine, record: Record, absent: set[str], trace: Callable[[s
     data = dict(record.data)
     if record.kind == "message":
         del data["reply_to"]
-        return engine.revise(record, {"data": data})
+        return engine.drafts.revise(record, {"data": data})
     lost = {id for id in gone if not trace(id)}
     if not lost:
         return None
@@ -160,7 +160,7 @@ def _repair(engine: Engine, record: Record, absent: set[str], trace: Callable[[s
             _without_source(statement) if statement.get("source") in lost else statement
             for statement in data["statements"]
         ]
-    return engine.revise(record, {"data": data})
+    return engine.drafts.revise(record, {"data": data})
 
 
 def _without_source(statement: Mapping[str, Any]) -> dict[str, Any]:

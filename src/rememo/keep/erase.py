@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, cast
 
-from rememo.engine.audit import new_audit_entry, parse_namespace
+from rememo.engine.audit import new_audit_entry
 from rememo.engine.engine import Engine
 from rememo.errors import ArchiveError, MissingExtra, StorageError
 from rememo.keep.archive import archives_holding
@@ -27,6 +27,7 @@ from rememo.model.scope import Scope
 from rememo.store.audit_chain import AuditRow as Line
 from rememo.store.audit_chain import Half, describe_malformed
 from rememo.store.byte_patterns import BytePatterns
+from rememo.store.kv.namespaces import parse_namespace
 from rememo.store.kv.protocol import KeyValueErasure
 from rememo.store.protocol.erasure import RecordErasure
 from rememo.store.protocol.maintenance import BackupLog

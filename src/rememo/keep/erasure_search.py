@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from rememo.engine.audit import parse_namespace
 from rememo.engine.engine import Engine
 from rememo.keep.batches import iterate_jobs
 from rememo.model.check import texts_in
@@ -19,6 +18,7 @@ from rememo.model.erasure import ErasureTarget
 from rememo.model.record import KINDS, REVISION, STATE, Record
 from rememo.model.scope import LABELS, Scope
 from rememo.store.byte_patterns import BytePatterns
+from rememo.store.kv.namespaces import parse_namespace
 from rememo.store.kv.protocol import EMBED_CACHE, Entry, KeyValue
 from rememo.store.kv.routed import separate_stores
 from rememo.store.protocol.store import ErasingStore

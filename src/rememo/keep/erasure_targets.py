@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from rememo.engine.audit import parse_namespace
 from rememo.errors import InvalidInput
 from rememo.model.check import check_label, check_many
 from rememo.model.erasure import ErasureTarget
 from rememo.model.scope import Scope
+from rememo.store.kv.namespaces import parse_namespace
 
 _MOST_IDS = 10_000
 

@@ -71,7 +71,8 @@ class Quarantine(ViewHolder):
             held += self._chunks(id)
         freed: dict[str, Any] = {"quarantine": None}
         writes = [
-            view.engine.revise(record, freed | {"metadata": record.metadata | {RELEASED_BY: name}}) for record in held
+            view.engine.drafts.revise(record, freed | {"metadata": record.metadata | {RELEASED_BY: name}})
+            for record in held
         ]
         with acting_by_default(name):
             return view.commit(writes, operation="release")
@@ -87,7 +88,7 @@ class Quarantine(ViewHolder):
         held = [view.get(id)]
         if held[0].kind == "document":
             held += self._chunks(id)
-        writes = [view.engine.revise(record, {"quarantine": f"by hand: {why}"}) for record in held]
+        writes = [view.engine.drafts.revise(record, {"quarantine": f"by hand: {why}"}) for record in held]
         return view.commit(writes, operation="hold")
 
     def delete(self, id: str) -> Receipt:

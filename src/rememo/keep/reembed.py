@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.engine.engine import EMBED, Engine
+from rememo.engine.drafting import EMBED
+from rememo.engine.engine import Engine
 from rememo.engine.remote_embedding import EmbeddingCache, fetch_vectors
 from rememo.errors import EmbeddingFailed, StorageError
 from rememo.keep.missing_vectors import find_lost

@@ -79,7 +79,7 @@ def rollback_writes(engine: Engine, scope: Scope, ids: list[str], to: datetime) 
         if was is None and now is not None:
             writes.append(Remove(id=now.id, scope=scope, expected=now.version))
         elif was is not None:
-            draft = engine.redraft(was, {})
+            draft = engine.drafts.redraft(was, {})
             draft.created_at = was.created_at
             writes.append(Revise(draft=draft, expected=0 if now is None else now.version, outcome="restored"))
     return writes

@@ -112,7 +112,7 @@ def _merged(
     fields |= made(held)
     if now is not None and all(getattr(now, name) == value for name, value in fields.items()):
         return None
-    draft = engine.redraft(held, fields)
+    draft = engine.drafts.redraft(held, fields)
     if now is None and was is not None:
         draft.created_at = was.created_at
     return Revise(draft=draft, expected=0 if now is None else now.version, outcome="restored")

@@ -7,14 +7,14 @@ from typing import Any
 
 from rememo.engine.engine import Engine
 from rememo.engine.learning import LEARNED_KINDS, may_learn_from
-from rememo.engine.view import View, bound_to
-from rememo.errors import AlreadyExists, Closed, NotFound, StorageError, VersionConflict
+from rememo.engine.view import bound_to
+from rememo.errors import Closed, StorageError
 from rememo.extract import ExtractedFact, corrections, extract
 from rememo.extract.predicates import RELATIONS
 from rememo.learn.facts import FactChanges, facts_from, group_of, home, is_fact
 from rememo.learn.reconcile import reconcile, reconcile_each
 from rememo.learn.revise.find import Found, revised_by
-from rememo.learn.revisions import RevisionWrites, decisions_of
+from rememo.learn.revisions import RevisionWrites, commit_revisions, decisions_of
 from rememo.learn.statements import Key, Statement, reach_of
 from rememo.learn.visibility import is_within
 from rememo.model.check import MAX_LABEL
@@ -23,12 +23,12 @@ from rememo.model.filters import Condition, Filter
 from rememo.model.record import REVISION, Record
 from rememo.model.revision import SURE, Revision, is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
+from rememo.store.writes import Write
 from rememo.text.fence import without_recalled
 
 LEAST_TRUST = 0.3
 """What is trusted less is not learned from."""
 _CHUNK = 500
-_MOST_TRIES = 50
 LASTING_PREDICATES = frozenset({
     "name", "birthday", "birth_year", "born_in", "from", "grew_up_in", "nationality", "species", "breed", "event", "visited",
     *RELATIONS,
@@ -123,7 +123,8 @@ def _revise(
     }
     made = _as_decided(engine, tenant, made)
     _end_facts(engine, tenant, made, records)
-    for _ in range(_MOST_TRIES):
+
+    def plan() -> list[Write]:
         revisions = RevisionWrites(tenant)
         for record in _revisions_of(engine, tenant, again):
             for id in again:
@@ -140,15 +141,9 @@ def _revise(
                     wording=revised.earlier.text,
                 )
                 revisions.set(revised.record.id, revised.record.scope, made_by(id), revision)
-        writes = revisions.writes(engine)
-        if not writes:
-            return
-        try:
-            engine.commit(Scope(tenant=tenant), writes)
-        except (AlreadyExists, VersionConflict, NotFound):
-            continue
-        return
-    raise VersionConflict(f"revisions changed {_MOST_TRIES} times while they were being written; try again later")
+        return revisions.writes(engine)
+
+    commit_revisions(engine, tenant, plan)
 
 
 def _reach(record: Record | None, reach: set[Scope] | None) -> set[Scope] | None:
@@ -264,16 +259,6 @@ def _revisions_of(engine: Engine, tenant: str, ids: Sequence[str]) -> list[Recor
             if is_revision(record) and not keys.isdisjoint((*record.data["revisions"], *rejections_of(record))):
                 revisions[record.id] = record
     return list(revisions.values())
-
-
-def forget_source(view: View, record_id: str) -> None:
-    """Bring what was learned from a record in line with what it is now; a fact without any other source goes with it.
-
-    What such a fact had superseded comes back. For a fact's own record, its neighbours are settled anew. Idempotent.
-    """
-    failed = learn(view.engine, view.scope.tenant, [record_id])
-    if failed:
-        raise failed[record_id]
 
 
 def learnable(record: Record) -> bool:

@@ -153,7 +153,7 @@ class _ReconcilePlan:
         for group in sorted(touched & (records.keys() | changes.groups), key=repr):
             self._settle(group, records.get(group, []), statements[group.home])
         for scope, items in self._new.items():
-            self.writes += engine.puts(scope, items)
+            self.writes += engine.drafts.puts(scope, items)
         links = {id: link for id, link in self._links.items() if id not in taken_ids.held_back}
         self.writes += relationship_writes(engine, changes.tenant, links)
         self.writes += self._revisions.writes(engine)
@@ -330,7 +330,7 @@ class _ReconcilePlan:
         elif record is None:
             self._new.setdefault(scope, []).append({**fields, "id": id, "kind": "fact", "source": "learn"})
         elif changed := {name: value for name, value in fields.items() if getattr(record, name) != value}:
-            self.writes.append(self.engine.revise(record, changed))
+            self.writes.append(self.engine.drafts.revise(record, changed))
 
     def _link(self, subject: str, group: FactGroup, part: FactPart) -> None:
         asserted = [statement for statement in part.statements if statement.asserts]

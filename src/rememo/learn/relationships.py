@@ -130,9 +130,9 @@ def relationship_writes(
             new.setdefault(link.scope, []).append(fields)
         elif record.data.get("learned") != learned:
             held = record.data if matches_schema("relationship", record.data) else fresh
-            writes.append(engine.revise(record, relationship_fields({**held, "learned": learned})))
+            writes.append(engine.drafts.revise(record, relationship_fields({**held, "learned": learned})))
     for scope, items in new.items():
-        writes += engine.puts(scope, items)
+        writes += engine.drafts.puts(scope, items)
     return writes
 
 
@@ -140,4 +140,4 @@ def _without(engine: Engine, record: Record) -> Write:
     """Return the write that takes back what was learned; nothing told by hand leaves nothing."""
     if not record.data["own"]:
         return Remove(id=record.id, scope=record.scope, expected=record.version)
-    return engine.revise(record, relationship_fields({**record.data, "learned": None}))
+    return engine.drafts.revise(record, relationship_fields({**record.data, "learned": None}))

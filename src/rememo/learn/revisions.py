@@ -17,12 +17,24 @@ from rememo.model.filters import Filter
 from rememo.model.record import REVISION, Record
 from rememo.model.revision import REJECTED, Revision, is_revision, rejections_of, revisions_of
 from rememo.model.scope import Scope
+from rememo.runtime.retry import retry_on_conflict
 from rememo.store.writes import Remove, Write
 
 Decision = Literal["confirmed", "rejected"]
 """A user's decision on a revision."""
 _CONFIRMED: Final = "confirmed"
 _MOST_TRIES: Final = 100
+
+
+def commit_revisions(engine: Engine, tenant: str, plan: Callable[[], list[Write]]) -> None:
+    """Write what `plan` finds to be wanted; it plans again when others have written meanwhile."""
+
+    def write(writes: list[Write]) -> None:
+        if writes:
+            engine.commit(Scope(tenant=tenant), writes)
+
+    conflicts = (AlreadyExists, VersionConflict, NotFound)
+    retry_on_conflict(plan, write, "what is known of revisions", attempts=_MOST_TRIES, conflicts=conflicts)
 
 
 @dataclass(slots=True)
@@ -55,16 +67,7 @@ class RevisionWrites:
 
     def commit(self, engine: Engine) -> None:
         """Write what is wanted; others that write at the same time are waited for."""
-        for _ in range(_MOST_TRIES):
-            writes = self.writes(engine)
-            if not writes:
-                return
-            try:
-                engine.commit(Scope(tenant=self.tenant), writes)
-            except (AlreadyExists, VersionConflict, NotFound):
-                continue
-            return
-        raise VersionConflict(f"revisions changed {_MOST_TRIES} times while they were being written; try again later")
+        commit_revisions(engine, self.tenant, lambda: self.writes(engine))
 
     def writes(self, engine: Engine) -> list[Write]:
         """Return the writes that bring the revision records to what is wanted."""
@@ -109,11 +112,11 @@ class RevisionWrites:
                 "data": data,
                 "source": "learn",
             }
-            return engine.puts(self.scopes[id], [fields])
+            return engine.drafts.puts(self.scopes[id], [fields])
         if not kept:
             return [Remove(id=record.id, scope=record.scope, expected=record.version)]
         same = all(record.data.get(name) == data.get(name) for name in ("revisions", _CONFIRMED, REJECTED))
-        return [] if same else [engine.revise(record, {"data": data})]
+        return [] if same else [engine.drafts.revise(record, {"data": data})]
 
 
 def decisions_of(record: Record) -> dict[str, Decision]:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from rememo.engine.engine import EMBED, Engine
+from rememo.engine.drafting import EMBED
+from rememo.engine.engine import Engine
 from rememo.engine.remote_embedding import EmbedTexts
 from rememo.errors import EmbeddingFailed
 from rememo.llm.gateway import settle_booking, upper_bound, usage_of_failure

@@ -8,6 +8,7 @@ from rememo.endpoint.client import Endpoint, EndpointResponse
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.llm.protocol import ChatMessage, Completion, Usage
 from rememo.model.check import dump_json
+from rememo.runtime.context_managers import ClosedAtEnd
 
 _PATH: Final = "/chat/completions"
 _REJECTED: Final = "rejected"
@@ -15,7 +16,7 @@ _LEFT_OUT: Final = ("response_format", "temperature", "max_tokens", "stream_opti
 """Parameters that some endpoints do not support; they name them in an error, and are then called without them."""
 
 
-class OpenAICompatible:
+class OpenAICompatible(ClosedAtEnd):
     """A model behind an HTTP endpoint. Safe for threads; close it, or use it in ``with``."""
 
     def __init__(
@@ -82,12 +83,6 @@ class OpenAICompatible:
     def close(self) -> None:
         """End what is being asked, and close the connections."""
         self._endpoint.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # ---- inside
 

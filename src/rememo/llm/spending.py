@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, timedelta
 from typing import Any, Final
 
-from rememo.engine.engine import EMBED, Engine
+from rememo.engine.drafting import EMBED
+from rememo.engine.engine import Engine
 from rememo.errors import InvalidInput, OverBudget, VersionConflict
 from rememo.llm.protocol import Usage
 from rememo.model.check import dump_json
 from rememo.runtime.counters import counts
+from rememo.runtime.retry import retry_on_conflict
 from rememo.settings import Spend
 from rememo.store.kv.protocol import LEDGER
 
@@ -172,15 +174,21 @@ class Ledger:
     def _change(self, tenant: str, day: str, change: Callable[[dict[str, dict[str, int]]], bool]) -> bool:
         """Change a day's page, whoever else does so at the same time."""
         kv = self.engine.plain_kv
-        for _ in range(_MOST_TRIES):
-            now = self.engine.now()
-            entry = kv.get(tenant, LEDGER, day, now)
+
+        def prepare() -> tuple[bool, str, int]:
+            entry = kv.get(tenant, LEDGER, day, self.engine.now())
             operations: dict[str, dict[str, int]] = {} if entry is None else json.loads(entry.value)
             done = change(operations)
-            version, ttl = 0 if entry is None else entry.version, timedelta(days=KEPT_DAYS).total_seconds()
-            if kv.set(tenant, LEDGER, day, dump_json(operations), now, ttl=ttl, expected=version) is not None:
-                return done
-        raise VersionConflict(f"the ledger of {day} changed {_MOST_TRIES} times while it was being written")
+            return done, dump_json(operations), 0 if entry is None else entry.version
+
+        def write(prepared: tuple[bool, str, int]) -> bool:
+            done, page, version = prepared
+            ttl = timedelta(days=KEPT_DAYS).total_seconds()
+            if kv.set(tenant, LEDGER, day, page, self.engine.now(), ttl=ttl, expected=version) is None:
+                raise VersionConflict
+            return done
+
+        return retry_on_conflict(prepare, write, f"the ledger of {day}", attempts=_MOST_TRIES)
 
 
 def cost_of(spend: Spend, usage: Usage, operation: str = "") -> float:

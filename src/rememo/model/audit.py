@@ -82,7 +82,7 @@ class AuditCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """A change about to be made, as compliance checks are told of it."""
+    """A change about to be made, as compliance checks receive it."""
 
     operation: str
     scope: Scope

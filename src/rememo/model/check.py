@@ -89,7 +89,7 @@ def check_many(value: object, field: str) -> tuple[Any, ...]:
 
 
 def check_function(value: object, field: str) -> None:
-    """Refuse what cannot be called, and async functions: nobody would await them, and what they do would not happen."""
+    """Refuse what cannot be called, and async functions: they would not be awaited, so they would never run."""
     if not callable(value):
         raise InvalidInput(f"{field} must be a function, not {type(value).__name__}")
     if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(value.__call__):

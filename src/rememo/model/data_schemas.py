@@ -195,4 +195,4 @@ _REQUIRED: Final[dict[str, tuple[str, ...]]] = {
     "chunk": ("document", "place", "start", "end"),
 }
 _REFUSED: Final = frozenset({"message", "goal", "task", "action", "thought", "post"})
-"""Kinds that have no field by which their own are told from others'."""
+"""Kinds that have no field by which records made by this library are recognised."""

@@ -55,7 +55,7 @@ class ErasureReceipt:
     target: Mapping[str, Any]
     """Whom or what: `user`, `room`, `agent`, `ids`, or the whole `tenant`."""
     counts: Mapping[str, int]
-    """What was removed or changed, by its sort; nothing for somebody nobody knew."""
+    """What was removed or changed, by sort; empty for an unknown person."""
     checked: Mapping[str, int]
     """What was looked for and where: texts and terms, and how many bytes of the file and its log, or of a server's rows."""
     leftovers: tuple[str, ...]

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, cast
 from rememo.model.record import Record
 
 FactStatus = Literal["current", "superseded", "disputed", "retracted"]
-"""`superseded`: it held until something ended it. `disputed`: another value claims its place and nobody has decided.
+"""`superseded`: it held until something ended it. `disputed`: another value contradicts it, and the conflict is not settled.
 `retracted`: it was taken back, or only ever denied."""
 
 
@@ -35,7 +35,7 @@ class Fact:
     sources: tuple[Source, ...] = ()
     """The records it was learned from, first one first."""
     valid_from: datetime | None = None
-    """From when it holds in the world; None where nobody said."""
+    """Since when it has been true; None where that is not known."""
     valid_to: datetime | None = None
     """Until when it held, itself excluded; None while it holds."""
     status: FactStatus = "current"

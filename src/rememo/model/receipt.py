@@ -94,7 +94,7 @@ def to_async_receipt(receipt: Receipt) -> AsyncReceipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One record that a write changed, as hooks are told of it."""
+    """One record that a write changed, as hooks receive it."""
 
     id: str
     version: int

@@ -71,7 +71,7 @@ class Record:
     superseded_at: datetime | None = None
     """System time: when this version stopped being current."""
     occurred_at: datetime | None = None
-    """Event time: when it happened, where that was told."""
+    """Event time: when it happened, where that is known."""
     valid_from: datetime | None = None
     """From when it holds in the world."""
     valid_to: datetime | None = None
@@ -83,7 +83,7 @@ class Record:
     pinned: bool = False
     """Kept by every pruning."""
     importance: float | None = None
-    """From 0 to 1, where it was told."""
+    """From 0 to 1, where it was given."""
     source: str | None = None
     """Where it came from: a channel, a tool, an address, a record's id."""
     trust: float = 1.0

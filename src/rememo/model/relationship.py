@@ -20,7 +20,7 @@ class Relationship:
     strength: float
     """From 0 to 1; each interaction closes a tenth of the distance to 1."""
     sentiment: float | None = None
-    """From -1 (hostile) to 1 (fond), where it was told."""
+    """From -1 (hostile) to 1 (fond), where it is known."""
     count: int = 0
     """How many interactions there were."""
     first_interaction: datetime | None = None

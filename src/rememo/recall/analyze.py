@@ -33,7 +33,7 @@ _LONGEST_REMEMBERED: Final = 48
 """Longer pieces (links, encoded data, scripts without spaces) hardly ever come back."""
 
 _LONGEST_TERM: Final = 64
-"""A longer term is cut: nobody types it, and an index key must stay small."""
+"""A longer term is cut: it is no word, and an index key must stay small."""
 
 # Joiners are disjoint from word characters, so these expressions never backtrack.
 _COMPOUND = re.compile(r"\w+(?:['./:,@-]\w+)*[+#]{0,2}")
@@ -146,10 +146,6 @@ class Analyzer:
         with self._stemming:  # the C stemmer reuses one buffer
             return self._stemmer.stemWord(self._irregular.get(word, word))
 
-    def is_stopword(self, word: str) -> bool:
-        """Say whether `word`, in any case, carries no topic."""
-        return word.translate(_APOSTROPHES).casefold() in self._stop
-
     def _terms_of_piece(self, piece: str, *, keep_stopwords: bool = False) -> tuple[str, ...]:
         stop = frozenset[str]() if keep_stopwords else self._unindexed
         if piece.isascii():
@@ -220,7 +216,7 @@ class Analyzer:
 
 
 def asks(text: str) -> bool:
-    """Say whether a text asks something, by its marks: ``?`` or what stands for it in other scripts."""
+    """Return whether a text asks something, by its marks: ``?`` or what stands for it in other scripts."""
     return "?" in text or (not text.isascii() and any(mark in text for mark in _OTHER_QUESTION_MARKS))
 
 

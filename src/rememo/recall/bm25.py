@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rememo.model.timeline import Timeline
 from rememo.recall.spread import Lengths, Spread
-from rememo.recall.types import Flags, Postings, RecallSettings, Timeline
+from rememo.recall.types import Flags, Postings, RecallSettings
 
 _CLASSES: Final = 4_096
 
@@ -119,7 +120,7 @@ def strongest(
         alike = np.flatnonzero(classes == lowest) if lowest else found[:0]
         wanted = min(len(alike), least - len(found))
         if wanted:
-            newest = np.argpartition(timeline.time[alike], len(alike) - wanted)[len(alike) - wanted :]
+            newest = np.argpartition(timeline.times[alike], len(alike) - wanted)[len(alike) - wanted :]
             found = np.sort(np.concatenate([found, alike[newest]]))
     return found
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.recall.types import Candidates, Integers, Question, RecallSettings, Rows, Timeline
+from rememo.model.timeline import Timeline
+from rememo.recall.types import Candidates, Integers, Question, RecallSettings, Rows
 
 _PRIOR_WEIGHT = 16
 """How many documents the prior is worth: a scope of three cannot say what is usual in it."""
@@ -92,7 +93,7 @@ def _background(candidates: Candidates, cosines: NDArray[np.float64], scope: int
 def _enough_said(rows: Rows, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
     if settings.too_short == 0:
         return None
-    length = np.asarray(timeline.length[rows], dtype=np.float64)
+    length = np.asarray(timeline.lengths[rows], dtype=np.float64)
     return length / (length + settings.too_short)
 
 
@@ -101,9 +102,9 @@ def _said_by(
 ) -> NDArray[np.float64] | None:
     if not question.speakers or settings.speaker == 0:
         return None
-    meant = np.zeros(len(timeline.speakers) + 1, dtype=np.float64)  # the last entry stands for NOBODY
+    meant = np.zeros(len(timeline.speaker_names) + 1, dtype=np.float64)  # the last entry stands for NOBODY
     meant[list(question.speakers)] = settings.speaker
-    return 1 + meant[timeline.speaker[rows]]
+    return 1 + meant[timeline.speakers[rows]]
 
 
 def _in_time(
@@ -111,7 +112,7 @@ def _in_time(
 ) -> NDArray[np.float64] | None:
     if not question.windows or settings.time == 0:
         return None
-    time = timeline.time[rows].astype(np.float64)
+    time = timeline.times[rows].astype(np.float64)
     fit = np.zeros(len(rows))
     for window in question.windows:
         start, end = float(window.start), float(window.end)
@@ -124,7 +125,7 @@ def _in_time(
 def _recent(rows: Rows, question: Question, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
     if not question.wants_recent or settings.recency == 0:
         return None
-    age = np.maximum(0, question.at - timeline.time[rows]).astype(np.float64)
+    age = np.maximum(0, question.at - timeline.times[rows]).astype(np.float64)
     return 1 + settings.recency * np.exp2(-age / settings.recency_half_life)
 
 
@@ -138,8 +139,8 @@ def _important(rows: Rows, timeline: Timeline, settings: RecallSettings) -> NDAr
 def _of_kind(rows: Rows, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
     if not settings.kinds:
         return None
-    by_number = np.array([settings.kinds.get(kind, 1.0) for kind in timeline.kinds])
-    return by_number[timeline.kind[rows]]
+    by_number = np.array([settings.kinds.get(kind, 1.0) for kind in timeline.kind_names])
+    return by_number[timeline.kinds[rows]]
 
 
 def _trusted(rows: Rows, timeline: Timeline) -> NDArray[np.float64] | None:

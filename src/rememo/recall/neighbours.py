@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rememo.recall.types import RecallSettings, Rows, Timeline
+from rememo.model.timeline import Timeline
+from rememo.recall.types import RecallSettings, Rows
 
 NONE = -1
 """The row of a neighbour that is not there."""
@@ -36,8 +37,8 @@ def link(timeline: Timeline, settings: RecallSettings) -> Neighbours:
     after = np.full(count, NONE, dtype=np.intp)
     rows = np.flatnonzero(_lends(timeline, settings, np.arange(count)))
     if len(rows):
-        rows = rows[np.lexsort((timeline.time[rows], timeline.room[rows]))]
-        room, time = timeline.room[rows], timeline.time[rows]
+        rows = rows[np.lexsort((timeline.times[rows], timeline.rooms[rows]))]
+        room, time = timeline.rooms[rows], timeline.times[rows]
         together = (room[1:] == room[:-1]) & (time[1:] - time[:-1] <= settings.session_gap)
         before[rows[1:][together]] = rows[:-1][together]
         after[rows[:-1][together]] = rows[1:][together]
@@ -59,14 +60,14 @@ def extend(known: Neighbours, timeline: Timeline, settings: RecallSettings) -> t
     last_of_room: dict[int, int] = {}
     new_rows = np.arange(old, count)
     for row in new_rows[_lends(timeline, settings, new_rows)].tolist():
-        room = int(timeline.room[row])
+        room = int(timeline.rooms[row])
         last = last_of_room.get(room)
         if last is None:
             last = _last_in_room(timeline, settings, room, old)
         last_of_room[room] = row
         if last == NONE:
             continue
-        silence = int(timeline.time[row]) - int(timeline.time[last])
+        silence = int(timeline.times[row]) - int(timeline.times[last])
         if silence < 0:
             return None
         if silence > settings.session_gap:
@@ -81,28 +82,17 @@ def extend(known: Neighbours, timeline: Timeline, settings: RecallSettings) -> t
     return linked, np.array(sorted(changed), dtype=np.intp)
 
 
-def sessions(timeline: Timeline, settings: RecallSettings) -> NDArray[np.intp]:
-    """Return the session number of each document: rooms cut at silences, numbered by room, then by time."""
-    order = np.lexsort((timeline.time, timeline.room))
-    room, time = timeline.room[order], timeline.time[order]
-    starts = np.ones(len(order), dtype=np.intp)
-    starts[1:] = (room[1:] != room[:-1]) | (time[1:] - time[:-1] > settings.session_gap)
-    numbers = np.empty(len(order), dtype=np.intp)
-    numbers[order] = np.cumsum(starts) - 1
-    return numbers
-
-
 def _lends(timeline: Timeline, settings: RecallSettings, rows: Rows) -> NDArray[np.bool_]:
-    by_kind = np.array([kind in settings.lending_kinds for kind in timeline.kinds], dtype=np.bool_)
-    return by_kind[timeline.kind[rows]]
+    by_kind = np.array([kind in settings.lending_kinds for kind in timeline.kind_names], dtype=np.bool_)
+    return by_kind[timeline.kinds[rows]]
 
 
 def _last_in_room(timeline: Timeline, settings: RecallSettings, room: int, end: int) -> int:
-    rows = np.flatnonzero(timeline.room[:end] == room)
+    rows = np.flatnonzero(timeline.rooms[:end] == room)
     rows = rows[_lends(timeline, settings, rows)]
     if not len(rows):
         return NONE
-    times = timeline.time[rows]
+    times = timeline.times[rows]
     return int(rows[np.flatnonzero(times == times.max())[-1]])
 
 

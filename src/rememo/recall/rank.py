@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.errors import InvalidInput
+from rememo.model.timeline import Timeline
 from rememo.recall.bm25 import gather, information, strongest, words
 from rememo.recall.fuse import factors, nearness, score
 from rememo.recall.neighbours import Neighbours, extend, link
 from rememo.recall.spread import Lengths, answers, extend_lengths, measure_lengths, touch
-from rememo.recall.types import Candidates, Question, Ranking, RecallSettings, Rows, Timeline
+from rememo.recall.types import Candidates, Question, Ranking, RecallSettings, Rows
 
 MOST_HITS = 1_000
 """The highest limit."""
@@ -131,7 +132,7 @@ def _choose(
     places = np.flatnonzero(admitted)
     wanted = 2 * question.limit
     while True:
-        best = strengths.best(wanted, timeline.time, places)
+        best = strengths.best(wanted, timeline.times, places)
         kept, folded = _fold(strengths.rows[best], timeline, settings)
         if len(kept) > question.limit or wanted >= len(places):
             return best[kept[: question.limit]], folded[: question.limit]
@@ -161,11 +162,11 @@ def _ranking(
 
 def _fold(rows: Rows, timeline: Timeline, settings: RecallSettings) -> tuple[list[int], tuple[tuple[int, ...], ...]]:
     """Return the places in `rows` of the first document of each saying, and the other rows that say the same."""
-    if timeline.fingerprint is None or not settings.fold:
+    if not settings.fold:
         return list(range(len(rows))), ((),) * len(rows)
     others: dict[tuple[int, int], list[int]] = {}
     first: dict[tuple[int, int], int] = {}
-    marks, speakers = timeline.fingerprint[rows].tolist(), timeline.speaker[rows].tolist()
+    marks, speakers = timeline.fingerprints[rows].tolist(), timeline.speakers[rows].tolist()
     for place, row in enumerate(rows.tolist()):
         # Without terms there is nothing to compare: such a document stands for itself.
         saying = (marks[place], speakers[place]) if marks[place] else (0, -2 - place)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rememo.model.timeline import Timeline
 from rememo.recall.neighbours import Neighbours
-from rememo.recall.types import Integers, RecallSettings, Rows, Timeline
+from rememo.recall.types import Integers, RecallSettings, Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class Lengths:
 
 def measure_lengths(timeline: Timeline, neighbours: Neighbours, settings: RecallSettings) -> Lengths:
     """Return how long every document is together with what its neighbours lend it."""
-    damping = _damping(np.asarray(timeline.length, dtype=np.float64), settings)
+    damping = _damping(np.asarray(timeline.lengths, dtype=np.float64), settings)
     total = _lengths_of(np.arange(len(timeline)), timeline, neighbours, damping, settings)
     return Lengths(damping=damping, total=total, mean=float(total.mean()) if len(total) else 0.0)
 
@@ -92,7 +93,7 @@ def extend_lengths(
 ) -> Lengths:
     """Return the lengths of a timeline that grew at its end, where only `changed` rows have other neighbours."""
     old = len(known.total)
-    new_damping = _damping(np.asarray(timeline.length[old:], dtype=np.float64), settings)
+    new_damping = _damping(np.asarray(timeline.lengths[old:], dtype=np.float64), settings)
     damping = np.concatenate([known.damping[:-1], new_damping])
     total = np.concatenate([known.total, np.zeros(len(timeline) - old)])
     total[changed] = _lengths_of(changed, timeline, neighbours, damping, settings)
@@ -106,11 +107,11 @@ def _damping(lengths: NDArray[np.float64], settings: RecallSettings) -> NDArray[
 def _lengths_of(
     rows: Rows, timeline: Timeline, neighbours: Neighbours, damping: NDArray[np.float64], settings: RecallSettings
 ) -> NDArray[np.float64]:
-    total = np.asarray(timeline.length[rows], dtype=np.float64)
+    total = np.asarray(timeline.lengths[rows], dtype=np.float64)
     for step, portion in _steps(neighbours, settings):
         there = step[rows]
         # Nothing is lent by the neighbour that is not there: its damping is 0.
-        total = total + portion * damping[rows] * damping[there] * timeline.length[there]
+        total = total + portion * damping[rows] * damping[there] * timeline.lengths[there]
     return total
 
 
@@ -143,7 +144,7 @@ def answers(
 ) -> NDArray[np.float64]:
     """Return what touched documents take from the message before them because that one asks something."""
     taken = np.zeros(len(strength))
-    if timeline.asks is None or settings.answer == 0:
+    if settings.answer == 0:
         return taken
     before = neighbours.before[spread.touched]
     # An asker that nothing found has nothing to lend.

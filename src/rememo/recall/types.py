@@ -1,6 +1,6 @@
 """What ranking takes and gives: frozen records of arrays that any store can fill.
 
-A *document* is a record of the scope, named by its row in the `Timeline`. Rows may stand in any order; the ranking does
+A *document* is a record of the scope, named by its row in the `model.timeline.Timeline`. Rows may stand in any order; the ranking does
 not depend on it.
 """
 
@@ -17,44 +17,6 @@ Floats: TypeAlias = NDArray[np.floating]
 Flags: TypeAlias = NDArray[np.bool_]
 
 Mode: TypeAlias = Literal["hybrid", "words", "vector"]
-
-NOBODY = -1
-"""The speaker number of a document without one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
-    """Every document of the scope, whether a filter admits it or not: neighbours give meaning to each other.
-
-    All arrays have one entry a document. Numbers of rooms, speakers and kinds are the store's own, small and dense.
-    """
-
-    room: Integers
-    """Which conversation; documents of one room are neighbours in time."""
-    time: NDArray[np.int64]
-    """When it happened, in milliseconds since 1970 UTC; equal times keep the order of rows."""
-    length: Integers
-    """How many terms it is indexed under, repetitions included."""
-    speaker: Integers
-    """Who said it: index into `speakers`, or `NOBODY`. What the assistant said is not the user's."""
-    kind: Integers
-    """Index into `kinds`."""
-    importance: Floats
-    """From 0 to 1; 0.5 is ordinary."""
-    trust: Floats
-    """From 0 to 1; 1 is ordinary."""
-    asks: Flags | None = None
-    """Whether its text asks something (`analyze.asks`): the next message then probably answers. None switches it off."""
-    speakers: tuple[str, ...] = ()
-    """The labels of users and agents, as named by `speaker`."""
-    kinds: tuple[str, ...] = ("message",)
-    """The names of kinds, as named by `kind`."""
-    fingerprint: NDArray[np.int64] | None = None
-    """`analyze.fingerprint` of each document's terms: equal ones are folded. None folds nothing."""
-
-    def __len__(self) -> int:
-        """Count the documents."""
-        return len(self.time)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Trust: how far a record is trusted whose trust was not told, by its role, its kind and where it came from."""
+"""Trust: how far a record is trusted that was given no trust, by its role, its kind and where it came from."""
 
 from collections.abc import Mapping
 from typing import Final

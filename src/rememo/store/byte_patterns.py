@@ -43,7 +43,7 @@ class BytePatterns:
         return max((len(piece) for piece in self._pieces), default=1)
 
     def add(self, text: str) -> list[str]:
-        """Look for a text too, and return by which pieces; none for one too short to be told from others, or one too many."""
+        """Look for a text too, and return by which pieces; none for one that is too short to be specific, or one too many."""
         return self.add_pieces(pieces_of(text))
 
     def add_pieces(self, pieces: list[str]) -> list[str]:

@@ -64,6 +64,6 @@ class Draft:
     created_at: datetime | None = None
     """When the record was first made; None leaves that to the store."""
     jobs: tuple[NewJob, ...] = ()
-    """Later work that this version causes."""
+    """Jobs that this version causes."""
     redacted: Mapping[str, int] = field(default_factory=dict[str, int])
     """What was taken out of it, for the receipt; it is not stored."""

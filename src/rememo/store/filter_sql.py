@@ -1,4 +1,4 @@
-"""The condition of a filter as SQL: text made of constants, and the values as parameters. What differs is told by the store."""
+"""The condition of a filter as SQL: text made of constants, and the values as parameters. Each dialect supplies what differs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -43,7 +43,7 @@ class IdChanges:
         )
 
     def payload(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what a job is told, with the other ids in it."""
+        """Return the payload of a job with the other ids in it."""
         return json.loads(self.rewrite(dump_json(dict(payload))))
 
     def reference(self, id: str) -> str:
@@ -79,5 +79,5 @@ class IdRenaming(Protocol):
         ...
 
     def rename_unreadable(self, tenant: str, rename: Callable[[str], str]) -> None:
-        """Give the records of a tenant whose keys were dropped other ids, whatever they hold; nobody can open it."""
+        """Give the records of a tenant whose keys were dropped other ids, without reading what they hold."""
         ...

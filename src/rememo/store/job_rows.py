@@ -1,4 +1,4 @@
-"""Rows of jobs, read whatever stands in them: one that nobody can do is put aside, and keeps no other from being done."""
+"""Rows of jobs, read whatever is in them: one that cannot be run is marked dead and keeps no other from running."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UT
 
 
 def read_job(row: Sequence[Any], codec: FieldCodec) -> Job:
-    """Return the job of a row as it is shown; what cannot be read of it is told as its error."""
+    """Return the job of a row as it is shown; what cannot be read of it becomes its error."""
     job, problem = _read(row, codec)
     return job if problem is None or job.error is not None else replace(job, error=problem)
 
@@ -64,7 +64,7 @@ def _read(row: Sequence[Any], codec: FieldCodec | None) -> tuple[Job, str | None
             problems.append(f"its {field} cannot be read: {failure}")
             return otherwise
 
-    def moment(field: str, micros: int) -> Any:
+    def read_time(field: str, micros: int) -> Any:
         return read(field, lambda: from_micros(micros), _FIRST if micros < 0 else _LAST)
 
     job = Job(
@@ -74,9 +74,9 @@ def _read(row: Sequence[Any], codec: FieldCodec | None) -> tuple[Job, str | None
         payload={} if codec is None else read("payload", lambda: decode_payload(payload, id, codec), {}),
         state=state,
         attempts=attempts,
-        due_at=moment("due_at", due_at),
-        leased_until=None if leased_until is None else moment("leased_until", leased_until),
+        due_at=read_time("due_at", due_at),
+        leased_until=None if leased_until is None else read_time("leased_until", leased_until),
         error=None if codec is None else read("error", lambda: codec.decode_optional(error, "error", id, 0), None),
-        created_at=moment("created_at", created_at),
+        created_at=read_time("created_at", created_at),
     )
     return job, "; ".join(problems) or None

@@ -28,10 +28,10 @@ class Stats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreHealth:
-    """How a whole store is, whoever's: cheap to ask, and without a count of what it holds."""
+    """The health of a whole store, of all tenants: cheap to ask, and without a count of what it holds."""
 
     jobs: Mapping[str, int]
-    """Later work by state."""
+    """Jobs by state."""
     file_bytes: int
     log_bytes: int
     free_bytes: int

@@ -16,10 +16,10 @@ import simsimd
 from numpy.typing import NDArray
 
 from rememo.model.scope import Scope
+from rememo.model.timeline import Timeline
 from rememo.model.times import to_micros
 from rememo.runtime.counters import counts
 from rememo.runtime.locks import ForkLock
-from rememo.store.timeline import Timeline
 
 _TYPES: dict[str, Any] = {
     "numbers": np.int64,

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from rememo.errors import ModelChanged
 from rememo.model.filters import Filter
+from rememo.model.timeline import Timeline
 from rememo.model.times import to_micros
-from rememo.store.scope_cache import ScopeCache, ScopeColumns
-from rememo.store.timeline import Nearest, Timeline
+from rememo.store.matches import Nearest
+from rememo.store.scope_cache import CachedScope, ScopeCache, ScopeColumns
 
 _SPARE = 50  # how many more than asked for are scored exactly, since rounding may have changed their order
 
@@ -70,6 +71,12 @@ class ScopeSearch:
             return near
         return near & np.isin(timeline.numbers, np.array(self._numbers(filter, moment), np.int64))
 
+    def _nearest_by_index(
+        self, _held: CachedScope, _filter: Filter, _vector: NDArray[np.float32], _limit: int, _moment: datetime, /
+    ) -> Nearest | None:
+        """Return what an index finds where the store has one for the scope; None: the vectors held here are compared."""
+        return None
+
     def nearest(
         self,
         filter: Filter,
@@ -84,6 +91,8 @@ class ScopeSearch:
         if filter.known_at is None and filter.valid_at is None:
             held = self._scopes.get(filter.scope, moment)
             timeline, vectors, in_use = held.timeline, held.vectors, held.stamp.model
+            if in_use == model and (nearest := self._nearest_by_index(held, filter, vector, limit, moment)):
+                return nearest
         else:
             in_use, columns = self._elsewhen(filter, moment)
             timeline, vectors = columns.timeline(), columns.vectors()

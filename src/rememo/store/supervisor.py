@@ -21,7 +21,7 @@ _PATIENCE = 10.0
 
 
 def main() -> int:
-    """Run the command until it ends or nobody wants it any more; returns its exit code."""
+    """Run the command until it ends or standard input does; returns its exit code."""
     folder, user, group, stop_signal, *command = sys.argv[1:]
     # Reported by a byte in a pipe, so that the end of the server and the end of the program are awaited together.
     ended, report = os.pipe()

@@ -16,7 +16,7 @@ class Put:
     draft: Draft
     on_conflict: OnConflict = "error"
     fresh: bool = False
-    """The id was made just now, so nobody can have it."""
+    """The id was generated just now, so no record has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,7 +110,7 @@ def summary_write(
     if last is None:
         fields = _fields(engine, records, options, ids=[record.id for record in records])
         # Two workers that are at the same messages make the same id, and one of them is refused.
-        return engine.put(
+        return engine.drafts.put(
             scope,
             {**fields, "id": engine.ids.derive(scope.tenant, summary_name(scope, records[0].id))}
             if options.kept
@@ -122,7 +122,7 @@ def summary_write(
         fields["data"]["kept"] = [*last.data["kept"], *(record.id for record in records)]
     if last.data.get("left_out"):
         fields["data"]["left_out"] = last.data["left_out"]
-    return engine.revise(last, fields)
+    return engine.drafts.revise(last, fields)
 
 
 def rewrite_summary(
@@ -136,7 +136,7 @@ def rewrite_summary(
     )
     fields = _fields(engine, records, options, ids=[record.id for record in records])
     fields["data"] |= {"kept": kept} | ({"left_out": left_out} if left_out else {})
-    return engine.revise(held, fields)
+    return engine.drafts.revise(held, fields)
 
 
 def rewrite_without(engine: Engine, held: Record, erased: Container[str]) -> Revise | None:
@@ -168,7 +168,7 @@ def rewrite_without(engine: Engine, held: Record, erased: Container[str]) -> Rev
     fields["data"] |= {"kept": stays} | ({"left_out": lost} if lost else {})
     if has_writer(engine, options.made_by):
         del fields["data"]["made_of"]
-    return engine.revise(held, fields)
+    return engine.drafts.revise(held, fields)
 
 
 def has_writer(engine: Engine, made_by: str) -> bool:
@@ -186,7 +186,7 @@ def release_messages(engine: Engine, room: Scope, leaving: Iterable[str]) -> tup
         if not gone.isdisjoint(kept):
             stood |= gone.intersection(kept)
             writes.append(
-                engine.revise(summary, {"data": {**summary.data, "kept": [id for id in kept if id not in gone]}})
+                engine.drafts.revise(summary, {"data": {**summary.data, "kept": [id for id in kept if id not in gone]}})
             )
     return writes, stood
 

@@ -146,7 +146,7 @@ class DerivedIdSuite(Suite):
         company = "Globex" + " Lumen" * 14
         receipt = ana.messages.add("user", f"I live in Lisbon. I work at {company}. I am allergic to peanuts.")
         # The fact is longer than what may be stored from now on; the others are not.
-        engine.settings = engine.settings.but(max_text_bytes=80)
+        engine.drafts.settings = engine.settings.but(max_text_bytes=80)
         with pytest.raises(JobFailed, match="works_at"):
             receipt.wait(1)  # it is to be tried again later, by a clock that stands still
         assert fact_objects(ana) == ["Lisbon", "peanuts"]

@@ -12,7 +12,7 @@ from psycopg import sql
 
 from rememo.store.postgres.address import parse_address
 from rememo.store.postgres.database import PostgresDatabase
-from rememo.store.postgres.embedded import EmbeddedServer
+from rememo.store.postgres.embedded import EmbeddedPostgres
 
 VARIABLE = "REMEMO_TEST_POSTGRES"
 _TABLES = (
@@ -97,5 +97,5 @@ def lend_databases() -> Generator[DatabasePool]:
         yield databases
         databases.close()
     else:
-        with EmbeddedServer(settings=_SETTINGS) as server:
+        with EmbeddedPostgres(settings=_SETTINGS) as server:
             yield DatabasePool(server.url())

@@ -10,7 +10,7 @@ from typing import Any
 
 import redis
 
-from rememo.store.redis.embedded import EmbeddedServer
+from rememo.store.redis.embedded import EmbeddedRedis
 
 VARIABLE = "REMEMO_TEST_REDIS"
 _numbers = count()
@@ -23,7 +23,7 @@ def servers() -> list[str]:
     return ["valkey", "redis-server"] if shutil.which("redis-server") else ["valkey"]
 
 
-class RedisServer(EmbeddedServer):
+class RedisServer(EmbeddedRedis):
     """A server to do things to."""
 
     def pause(self) -> None:

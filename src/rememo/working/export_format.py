@@ -174,7 +174,7 @@ def _read(view: View, where: str, kind: str, value: object) -> ImportedRecord:
             fields=fields,
         )
         # A dry run of what is written later: a value that cannot be kept is found before anything is changed.
-        view.engine.check_stored(_record(wanted))
+        view.engine.drafts.check_stored(_record(wanted))
     except (InvalidInput, TypeError, KeyError) as error:
         raise InvalidInput(f"{where} of this export cannot be imported: {error}; nothing was changed") from None
     return wanted

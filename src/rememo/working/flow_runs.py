@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from rememo.engine.audit import parse_namespace
 from rememo.engine.view import View
 from rememo.errors import ReadOnly
 from rememo.model.scope import Scope
+from rememo.store.kv.namespaces import parse_namespace
 from rememo.working.flow_state import FlowState, flow_state
 from rememo.working.flows import Flow
 

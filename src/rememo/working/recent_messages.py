@@ -58,10 +58,10 @@ class RecentMessages:
         require_redis_driver()
         # Only now: those who have no server need not have the driver.
         from rememo.store.redis.address import parse_address  # noqa: PLC0415
+        from rememo.store.redis.client import RedisClient  # noqa: PLC0415
         from rememo.store.redis.rooms import RedisRoom  # noqa: PLC0415
-        from rememo.store.redis.server import Server  # noqa: PLC0415
 
-        self._server = Server(parse_address(url), name="recent messages", without=_WITHOUT)
+        self._server = RedisClient(parse_address(url), name="recent messages", without=_WITHOUT)
         self._room = RedisRoom(self._server, tenant, room, most=most, seconds=ttl_hours * 3_600)
 
     # ---- writing

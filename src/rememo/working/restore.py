@@ -126,7 +126,7 @@ def _same(record: Record, wanted: ImportedRecord, fields: Mapping[str, Any]) -> 
 
 
 def _redraft(view: View, record: Record, wanted: ImportedRecord, fields: Mapping[str, Any]) -> Draft:
-    draft = view.engine.redraft(record, view.attributed({**fields, "kind": record.kind}))
+    draft = view.engine.drafts.redraft(record, view.attributed({**fields, "kind": record.kind}))
     draft.created_at = wanted.created_at or record.created_at
     if record.kind == "message" and record.text != draft.text:
         # Other words than those that were learned from.
@@ -141,7 +141,7 @@ def _new_records(view: View, added: Sequence[tuple[ImportedRecord, dict[str, Any
         by_scope.setdefault(record.scope, []).append(place)
     writes: dict[int, Put] = {}
     for scope, places in by_scope.items():
-        made = view.engine.puts(scope, [view.attributed(added[place][1]) for place in places])
+        made = view.engine.drafts.puts(scope, [view.attributed(added[place][1]) for place in places])
         for place, write in zip(places, made, strict=True):
             write.draft.created_at = added[place][0].created_at
             writes[place] = replace(write, fresh=False)

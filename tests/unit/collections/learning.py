@@ -9,6 +9,7 @@ from rememo.collections.relationships import Relationships
 from rememo.engine.job_payloads import LEARN, UNLEARN
 from rememo.engine.view import view_of
 from rememo.jobs.worker import Worker
+from rememo.learn.messages import learn
 from rememo.model.ids import new_id
 from rememo.model.job import Job, NewJob
 from rememo.recall.embed.protocol import Embedder
@@ -28,6 +29,12 @@ def open_memory(url: str = ":memory:", clock: ManualClock | None = None, embedde
 
 def facts_of(memory: Memory) -> Facts:
     return Facts(view_of(memory))
+
+
+def forget_source(memory: Memory, record_id: str) -> None:
+    """Bring what was learned from a record in line with what it is now."""
+    view = view_of(memory)
+    assert not learn(view.engine, view.scope.tenant, [record_id])
 
 
 def relationships_of(memory: Memory) -> Relationships:

@@ -17,7 +17,6 @@ from rememo.jobs.heartbeat import LEASE_SECONDS, Heartbeat
 from rememo.jobs.outcomes import MOST_ATTEMPTS, backoff
 from rememo.jobs.tasks import TASKS
 from rememo.jobs.worker import Worker
-from rememo.learn.messages import forget_source
 from rememo.learn.messages import learn as learn_messages
 from rememo.model.job import Settlement
 from rememo.recall.embed.protocol import Vector
@@ -25,7 +24,7 @@ from rememo.testing import ManualClock
 from rememo.testing.base import STANDARD_EMBEDDER
 from rememo.testing.embedders import WordEmbedder
 
-from .learning import FAST, day, facts_of, jobs_of, open_memory, say, triples, unlearn, worker_of
+from .learning import FAST, day, facts_of, forget_source, jobs_of, open_memory, say, triples, unlearn, worker_of
 
 
 @pytest.fixture
@@ -117,7 +116,7 @@ def test_undoing_a_message_undoes_what_was_learned_from_it(memory: Memory):
     learn(memory)
     (home,) = facts_of(memory).list(current_only=False)
     assert (home.object, home.status, home.valid_to) == ("Lisbon", "current", None)
-    forget_source(view_of(memory), moved.id)
+    forget_source(memory, moved.id)
     assert facts_of(memory).list(current_only=False) == [home]
 
 
@@ -126,11 +125,11 @@ def test_a_fact_lives_as_long_as_one_of_its_sources(memory: Memory):
     first, two = say(memory, "I love tea.", at=day(2024)), say(memory, "I love tea!", at=day(2025))
     learn(memory)
     memory.delete(first.id)
-    forget_source(view_of(memory), first.id)
+    forget_source(memory, first.id)
     (tea,) = facts_of(memory).list()
     assert ([source.id for source in tea.sources], tea.confidence) == ([two.id], 0.9)
     memory.delete(two.id)
-    forget_source(view_of(memory), two.id)
+    forget_source(memory, two.id)
     assert facts_of(memory).list(current_only=False) == []
 
 
@@ -140,10 +139,10 @@ def test_changed_words_are_learned_anew(memory: Memory):
     by_hand = facts_of(memory).add("alice", "likes", "chess", sources=[message.id]).id
     learn(memory)
     memory.update(message.id, pinned=True)
-    forget_source(view_of(memory), message.id)
+    forget_source(memory, message.id)
     assert facts_of(memory).get(by_hand).status == "current", "the words are the same"
     memory.update(message.id, text="I live in Porto. I love tea.")
-    forget_source(view_of(memory), message.id)
+    forget_source(memory, message.id)
     assert sorted(triples(memory)) == [("alice", "likes", "tea"), ("alice", "lives_in", "Porto")]
     (home,) = facts_of(memory).list(predicate="lives_in")
     assert home.sources[0].version == 3
@@ -153,7 +152,7 @@ def test_a_deleted_fact_gives_its_place_back(memory: Memory):
     facts_of(memory).add("alice", "lives in", "Lisbon", valid_from=day(2024))
     porto = facts_of(memory).add("alice", "lives in", "Porto", valid_from=day(2025))
     memory.delete(porto.id)
-    forget_source(view_of(memory), porto.id)
+    forget_source(memory, porto.id)
     assert triples(memory) == [("alice", "lives_in", "Lisbon")]
 
 
@@ -204,16 +203,16 @@ def test_running_any_job_any_number_of_times_gives_the_same_facts(
             remember(memory)
         learn(plain)
         for line in data.draw(st.permutations(spoken)):
-            forget_source(view_of(repeated), f"m{line}")
+            forget_source(repeated, f"m{line}")
         for step, by_worker in repeats:
-            forget_source(view_of(repeated), f"m{step}")
+            forget_source(repeated, f"m{step}")
             if by_worker:
                 learn(repeated)
         learn(repeated)
         assert state(repeated) == state(plain)
         for line in spoken:
             repeated.delete(f"m{line}")
-            forget_source(view_of(repeated), f"m{line}")
+            forget_source(repeated, f"m{line}")
         assert state(repeated) == []
 
 

@@ -118,7 +118,7 @@ def test_recurrence_needs_something_to_count_from(memory: Memory):
 def test_two_that_do_the_same_task_at_once_do_it_once(memory: Memory, monkeypatch: pytest.MonkeyPatch):
     collection, other = tasks(memory), tasks(memory)
     id = collection.add("Pay the rent", due=START, recurrence="monthly").id
-    revise = view_of(memory).engine.revise
+    revise = view_of(memory).engine.drafts.revise
     once: list[Callable[[], object]] = [lambda: other.done(id)]
 
     def slow(*arguments: Any) -> Any:
@@ -126,7 +126,7 @@ def test_two_that_do_the_same_task_at_once_do_it_once(memory: Memory, monkeypatc
             once.pop()()  # the other comes in between reading and writing
         return revise(*arguments)
 
-    monkeypatch.setattr(view_of(memory).engine, "revise", slow)
+    monkeypatch.setattr(view_of(memory).engine.drafts, "revise", slow)
     assert collection.done(id).outcome == "unchanged"
     task = collection.get(id)
     assert (task.times_done, task.due) == (1, datetime(2026, 6, 1, 12, tzinfo=UTC))

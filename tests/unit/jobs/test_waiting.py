@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -54,24 +53,6 @@ def test_waiting_for_a_model_takes_no_processor_time(memory: Memory, endpoint: S
     assert receipt.wait().status == "done"
 
 
-def test_a_reader_can_wait_for_what_its_scope_still_learns(memory: Memory, endpoint: ScriptedEndpoint):
-    ana, bob = memory.scope(user="ana", room="r"), memory.scope(user="bob", room="s")
-    worker = runner_of(memory)
-    assert worker.wait_for_scope(ana.bound, 0)
-    endpoint.script(HeldReply(NOTHING))
-    ana.messages.add("user", "I live in Lisbon.")
-    assert worker.wait_for_scope(bob.bound, 0), "others' work is not waited for"
-    began = time.monotonic()
-    assert not worker.wait_for_scope(ana.bound, 0.3)
-    assert not worker.wait_for_scope(memory.bound, 0)
-    assert time.monotonic() - began < 10
-    with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(worker.wait_for_scope, ana.bound, 30.0)
-        endpoint.release()
-        assert waiting.result()
-    assert [fact.object for fact in ana.facts.list()] == ["Lisbon"]
-
-
 @pytest.mark.requirement("fact.extract")
 def test_a_read_waits_for_rules_and_for_no_model(memory: Memory, endpoint: ScriptedEndpoint):
     ana = memory.scope(user="ana", room="r")
@@ -89,8 +70,7 @@ def test_a_read_waits_for_rules_and_for_no_model(memory: Memory, endpoint: Scrip
 def test_who_waits_does_the_work_where_no_thread_does(tmp_path: Path):
     with Memory(tmp_path / "a.db", settings=Settings(worker=False)) as memory:
         chat = memory.scope(user="ana", room="r")
-        chat.messages.add("user", "I live in Lisbon.")
-        assert runner_of(memory).wait_for_scope(chat.bound, 30.0)
+        assert chat.messages.add("user", "I live in Lisbon.").wait(timeout=30).status == "done"
         assert [fact.object for fact in chat.facts.list()] == ["Lisbon"]
 
 

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from rememo.model.timeline import Timeline
 from rememo.recall.analyze import Analyzer, asks, fingerprint
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.recall.question import understand
 from rememo.recall.rank import rank
-from rememo.recall.types import Candidates, Mode, Postings, Question, Ranking, RecallSettings, Timeline
+from rememo.recall.types import Candidates, Mode, Postings, Question, Ranking, RecallSettings
 
 ANALYZER = Analyzer()
 EMBEDDER = StaticEmbedder()
@@ -49,17 +50,18 @@ class Conversation:
         kinds = tuple(sorted({line.kind for line in self.lines})) or ("message",)
         terms = [ANALYZER.terms(line.text) for line in self.lines]
         return Timeline(
-            room=np.array([rooms.index(line.room) for line in self.lines], dtype=np.int32),
-            time=np.array([milliseconds(NOON) + int(line.at * MINUTE) for line in self.lines], dtype=np.int64),
-            length=np.array([len(found) for found in terms], dtype=np.int32),
-            speaker=np.array([speakers.index(line.speaker) for line in self.lines], dtype=np.int32),
-            kind=np.array([kinds.index(line.kind) for line in self.lines], dtype=np.int16),
+            numbers=np.arange(len(self.lines)),
+            rooms=np.array([rooms.index(line.room) for line in self.lines], dtype=np.int32),
+            times=np.array([milliseconds(NOON) + int(line.at * MINUTE) for line in self.lines], dtype=np.int64),
+            lengths=np.array([len(found) for found in terms], dtype=np.int32),
+            speakers=np.array([speakers.index(line.speaker) for line in self.lines], dtype=np.int32),
+            kinds=np.array([kinds.index(line.kind) for line in self.lines], dtype=np.int8),
             importance=np.array([line.importance for line in self.lines], dtype=np.float32),
             trust=np.array([line.trust for line in self.lines], dtype=np.float32),
             asks=np.array([asks(line.text) for line in self.lines], dtype=np.bool_),
-            speakers=speakers,
-            kinds=kinds,
-            fingerprint=np.array([fingerprint(found) for found in terms], dtype=np.int64),
+            speaker_names=speakers,
+            kind_names=kinds,
+            fingerprints=np.array([fingerprint(found) for found in terms], dtype=np.int64),
         )
 
     def question(
@@ -72,7 +74,7 @@ class Conversation:
         asker: str | None = None,
         at: datetime = NOON,
     ) -> Question:
-        speakers = self.timeline.speakers
+        speakers = self.timeline.speaker_names
         return understand(
             text,
             analyzer=ANALYZER,

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rememo.recall.neighbours import link, sessions
+from rememo.model.timeline import Timeline
+from rememo.recall.neighbours import link
 from rememo.recall.rank import arrange, rank
-from rememo.recall.types import Candidates, Postings, Question, RecallSettings, Timeline, TimeWindow
+from rememo.recall.types import Candidates, Postings, Question, RecallSettings, TimeWindow
 
 SETTINGS = RecallSettings(session_gap=1_000)
 
@@ -28,17 +29,18 @@ def cases(draw: st.DrawFn) -> Case:
     # Times are all different: equal times in a room are ordered by row, which permuting rows would change.
     times = random.permutation(count * 3)[:count] * 400
     timeline = Timeline(
-        room=random.integers(0, 3, count).astype(np.int32),
-        time=times.astype(np.int64),
-        length=random.integers(0, 200, count).astype(np.int32),
-        speaker=random.integers(-1, 2, count).astype(np.int32),
-        kind=random.integers(0, 2, count).astype(np.int16),
+        numbers=np.arange(count),
+        rooms=random.integers(0, 3, count).astype(np.int32),
+        times=times.astype(np.int64),
+        lengths=random.integers(0, 200, count).astype(np.int32),
+        speakers=random.integers(-1, 2, count).astype(np.int32),
+        kinds=random.integers(0, 2, count).astype(np.int8),
         importance=random.choice([0.0, 0.5, 1.0], count).astype(np.float32),
         trust=random.choice([0.3, 1.0], count).astype(np.float32),
         asks=random.random(count) < 0.4,
-        speakers=("anna", "ben"),
-        kinds=("message", "fact"),
-        fingerprint=random.integers(0, 20, count).astype(np.int64),
+        speaker_names=("anna", "ben"),
+        kind_names=("message", "fact"),
+        fingerprints=random.integers(0, 20, count).astype(np.int64),
     )
     postings: list[Postings] = []
     for term in draw(st.sets(st.sampled_from("abcde"), max_size=4)):
@@ -109,18 +111,17 @@ def test_the_order_of_rows_does_not_matter(case: Case):
     place[new_order] = np.arange(count)
     timeline = case.timeline
     assert timeline.asks is not None
-    assert timeline.fingerprint is not None
     moved = replace(
         timeline,
-        room=timeline.room[new_order],
-        time=timeline.time[new_order],
-        length=timeline.length[new_order],
-        speaker=timeline.speaker[new_order],
-        kind=timeline.kind[new_order],
+        rooms=timeline.rooms[new_order],
+        times=timeline.times[new_order],
+        lengths=timeline.lengths[new_order],
+        speakers=timeline.speakers[new_order],
+        kinds=timeline.kinds[new_order],
         importance=timeline.importance[new_order],
         trust=timeline.trust[new_order],
         asks=timeline.asks[new_order],
-        fingerprint=timeline.fingerprint[new_order],
+        fingerprints=timeline.fingerprints[new_order],
     )
     eligible = case.candidates.eligible
     candidates = replace(
@@ -167,27 +168,27 @@ def test_folding_hides_nothing(case: Case):
     plain = rank(question, case.candidates, case.timeline, replace(SETTINGS, fold=False))
     together = [*folded.documents.tolist(), *(row for rows in folded.folded for row in rows)]
     assert sorted(together) == sorted(plain.documents.tolist())
-    marks = case.timeline.fingerprint
-    assert marks is not None
+    marks = case.timeline.fingerprints
     for head, rows in zip(folded.documents.tolist(), folded.folded, strict=True):
         assert all(marks[row] == marks[head] != 0 for row in rows)
-        assert all(case.timeline.speaker[row] == case.timeline.speaker[head] for row in rows)
+        assert all(case.timeline.speakers[row] == case.timeline.speakers[head] for row in rows)
 
 
 @given(cases(), st.integers(0, 30))
 def test_a_timeline_that_grew_is_linked_as_if_it_had_always_been_so(case: Case, first: int):
-    timeline = replace(case.timeline, time=np.sort(case.timeline.time))
+    timeline = replace(case.timeline, times=np.sort(case.timeline.times))
     beginning = replace(
         timeline,
-        room=timeline.room[:first],
-        time=timeline.time[:first],
-        length=timeline.length[:first],
-        speaker=timeline.speaker[:first],
-        kind=timeline.kind[:first],
+        numbers=timeline.numbers[:first],
+        rooms=timeline.rooms[:first],
+        times=timeline.times[:first],
+        lengths=timeline.lengths[:first],
+        speakers=timeline.speakers[:first],
+        kinds=timeline.kinds[:first],
         importance=timeline.importance[:first],
         trust=timeline.trust[:first],
-        asks=None,
-        fingerprint=None,
+        asks=timeline.asks[:first],
+        fingerprints=timeline.fingerprints[:first],
     )
     grown = arrange(timeline, SETTINGS, arrange(beginning, SETTINGS))
     fresh = arrange(timeline, SETTINGS)
@@ -201,14 +202,18 @@ def test_a_timeline_that_grew_is_linked_as_if_it_had_always_been_so(case: Case, 
 @given(cases(), st.integers(0, 30))
 def test_a_timeline_that_gained_something_old_is_linked_anew(case: Case, first: int):
     beginning = Timeline(
-        room=case.timeline.room[:first],
-        time=case.timeline.time[:first],
-        length=case.timeline.length[:first],
-        speaker=case.timeline.speaker[:first],
-        kind=case.timeline.kind[:first],
+        numbers=case.timeline.numbers[:first],
+        rooms=case.timeline.rooms[:first],
+        times=case.timeline.times[:first],
+        lengths=case.timeline.lengths[:first],
+        speakers=case.timeline.speakers[:first],
+        kinds=case.timeline.kinds[:first],
         importance=case.timeline.importance[:first],
         trust=case.timeline.trust[:first],
-        kinds=case.timeline.kinds,
+        fingerprints=case.timeline.fingerprints[:first],
+        asks=case.timeline.asks[:first],
+        speaker_names=case.timeline.speaker_names,
+        kind_names=case.timeline.kind_names,
     )
     grown = arrange(case.timeline, SETTINGS, arrange(beginning, SETTINGS))
     fresh = link(case.timeline, SETTINGS)
@@ -224,11 +229,9 @@ def test_neighbours_are_messages_of_one_session_in_order(case: Case):
         if following == -1:
             continue
         assert neighbours.before[following] == row
-        assert timeline.room[row] == timeline.room[following]
-        assert 0 <= timeline.time[following] - timeline.time[row] <= SETTINGS.session_gap
-        assert timeline.kind[row] == timeline.kind[following] == timeline.kinds.index("message")
-    numbers = sessions(timeline, SETTINGS)
-    assert len(numbers) == len(timeline)
+        assert timeline.rooms[row] == timeline.rooms[following]
+        assert 0 <= timeline.times[following] - timeline.times[row] <= SETTINGS.session_gap
+        assert timeline.kinds[row] == timeline.kinds[following] == timeline.kind_names.index("message")
 
 
 @given(cases())
@@ -252,13 +255,18 @@ def test_in_vector_mode_the_order_is_that_of_the_cosine(case: Case):
 def test_no_candidates_no_hits():
     empty = np.zeros(0)
     timeline = Timeline(
-        room=empty.astype(np.int32),
-        time=empty.astype(np.int64),
-        length=empty.astype(np.int32),
-        speaker=empty.astype(np.int32),
-        kind=empty.astype(np.int16),
-        importance=empty,
-        trust=empty,
+        numbers=empty.astype(np.int64),
+        rooms=empty.astype(np.int32),
+        times=empty.astype(np.int64),
+        lengths=empty.astype(np.int32),
+        speakers=empty.astype(np.int32),
+        kinds=empty.astype(np.int8),
+        importance=empty.astype(np.float32),
+        trust=empty.astype(np.float32),
+        fingerprints=empty.astype(np.int64),
+        asks=empty.astype(np.bool_),
+        speaker_names=(),
+        kind_names=(),
     )
     question = Question(text="?", terms=("a",), meaning="?", at=0)
     assert len(rank(question, Candidates(), timeline)) == 0

@@ -6,7 +6,7 @@ import weakref
 from rememo import Memory, Settings
 from rememo.engine.view import view_of
 from rememo.model.filters import Filter
-from rememo.store.timeline import Timeline
+from rememo.model.timeline import Timeline
 
 
 def test_following_a_conversation_keeps_only_the_last_two_states():
@@ -23,11 +23,11 @@ def test_following_a_conversation_keeps_only_the_last_two_states():
         for number in range(10):
             memory.add(f"message {number}")
             held, mark = timeline(), Mark()
-            held.worked_out["mark"] = mark
+            held.cache["mark"] = mark
             marks.append(weakref.ref(mark))
             if number:
                 assert held.grown_from is not None
-                assert held.grown_from.worked_out["mark"] is marks[-2]()
+                assert held.grown_from.cache["mark"] is marks[-2]()
             del held, mark
         gc.collect()
         assert [mark() is not None for mark in marks] == [False] * 8 + [True] * 2

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -14,8 +13,9 @@ from rememo.endpoint.client import Endpoint
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, ModelFailed
 from rememo.model.health import Health
 from rememo.recall.embed.protocol import Embedded, Vector, embed_present
+from rememo.runtime.context_managers import ClosedAtEnd
 from rememo.runtime.counters import counts
-from rememo.runtime.locks import ForkLock
+from rememo.runtime.lru_cache import LruCache
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _PATH: Final = "/embeddings"
@@ -34,7 +34,7 @@ class _Answer(NamedTuple):
     tokens: int
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(ClosedAtEnd):
     """Embeds through an HTTP endpoint, in batches, with retries. Safe for threads; close it, or use it in ``with``.
 
     A write does not wait for it: the record is there at once, and a job fetches its vector. An endpoint that failed is
@@ -84,8 +84,7 @@ class OpenAIEmbedder:
         self._question_timeout = min(timeout, question_timeout)
         self._retries = retries
         self._breaker = CircuitBreaker(clock)
-        self._lock = ForkLock()
-        self._questions: OrderedDict[str, Vector | None] = OrderedDict()
+        self._questions: LruCache[str, Vector] = LruCache(_MOST_QUESTIONS)
 
     @classmethod
     def of_name(cls, name: str, dimension: int, *, base_url: str, api_key: str | None) -> Self:
@@ -104,7 +103,7 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The length of every vector; asks the endpoint once where nobody told. Raises `EmbeddingFailed`."""
+        """The length of every vector; asks the endpoint once where none was given. Raises `EmbeddingFailed`."""
         if self._dimension is None:
             try:
                 [row] = self._request(["dimension"], timeout=self._question_timeout, retries=0).rows
@@ -120,7 +119,7 @@ class OpenAIEmbedder:
         return self._dimension
 
     def expect(self, dimension: int) -> None:
-        """Take vectors to be that long, where nobody told."""
+        """Take vectors to be that long, where no dimension was given."""
         self._dimension = self._dimension or dimension
 
     def embed(self, texts: Sequence[str]) -> list[Vector | None]:
@@ -134,10 +133,8 @@ class OpenAIEmbedder:
 
     def embed_question(self, text: str) -> Vector | None:
         """Return the vector to search with, asking once and not for long; questions asked before are remembered."""
-        with self._lock:
-            if text in self._questions:
-                self._questions.move_to_end(text)
-                return self._questions[text]
+        if (known := self._questions.get(text)) is not None:
+            return known
         self._require_closed_circuit()
         try:
             [vector] = self._embedded([text], retries=0, timeout=self._question_timeout).vectors
@@ -145,10 +142,8 @@ class OpenAIEmbedder:
             if not error.transient:  # a bad key, say: searches need not ask for it one by one
                 self._breaker.record_failure(str(error), None)
             raise
-        with self._lock:
-            self._questions[text] = vector
-            if len(self._questions) > _MOST_QUESTIONS:
-                self._questions.popitem(last=False)
+        if vector is not None:
+            self._questions.put(text, vector)
         return vector
 
     def check(self) -> None:
@@ -180,12 +175,6 @@ class OpenAIEmbedder:
     def close(self) -> None:
         """Close the connections."""
         self._endpoint.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _require_closed_circuit(self) -> None:
         left = self._breaker.remaining(self._timeout)

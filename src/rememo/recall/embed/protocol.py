@@ -69,7 +69,7 @@ class RemoteEmbedder(Protocol):
         ...
 
     def expect(self, dimension: int) -> None:
-        """Take vectors to be that long, where nobody told: those that were made before are."""
+        """Take vectors to be that long, where no dimension was given: those that were made before are."""
         ...
 
     def close(self) -> None:

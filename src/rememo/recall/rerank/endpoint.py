@@ -1,15 +1,16 @@
 """Any endpoint that has ``/rerank``: Jina, Cohere, vLLM, llama.cpp, text-embeddings-inference and others."""
 
 from collections.abc import Sequence
-from typing import Any, Final, Self, cast
+from typing import Any, Final, cast
 
 from rememo.endpoint.client import Endpoint
 from rememo.errors import ModelFailed
+from rememo.runtime.context_managers import ClosedAtEnd
 
 _PATH: Final = "/rerank"
 
 
-class EndpointReranker:
+class EndpointReranker(ClosedAtEnd):
     """A cross-encoder behind an HTTP endpoint. Safe for threads; close it, or use it in ``with``."""
 
     def __init__(
@@ -41,9 +42,3 @@ class EndpointReranker:
     def close(self) -> None:
         """Close the connections."""
         self._endpoint.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

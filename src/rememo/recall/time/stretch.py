@@ -10,7 +10,6 @@ from rememo.recall.time.mention import Lean, Precision
 
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
-DECEMBER = 12
 _STEPS: dict[str, int] = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 _PRECISIONS: dict[str, Precision] = {
     "minute": "minute", "hour": "hour", "day": "day", "week": "week", "fortnight": "week", "weekend": "weekend",

@@ -37,7 +37,7 @@ class FieldCodecs(Generic[C]):
         return self._make(tenant, self.cipher.cached_tenant_cipher(tenant), self._above)
 
     def readable(self, tenant: str) -> C | None:
-        """Return a tenant's codec, or None when nobody can decrypt its data any more."""
+        """Return a tenant's codec, or None when its keys were dropped."""
         return None if self.is_unreadable(tenant) else self.get(tenant)
 
     def ensure_keys(self, *tenants: str) -> None:
@@ -47,7 +47,7 @@ class FieldCodecs(Generic[C]):
                 self.cipher.ensure_key(tenant)
 
     def is_unreadable(self, tenant: str) -> bool:
-        """Return whether nobody can decrypt a tenant's data any more, because its keys were dropped."""
+        """Return whether a tenant's keys were dropped, so that its data cannot be decrypted."""
         return self.cipher is not None and self.cipher.is_dropped(tenant)
 
     def decode_cached(self, tenant: str, id: str, version: int, field: str, encoded: Encoded) -> str:

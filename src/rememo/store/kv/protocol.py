@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypedDict, Unpack, runtime_checkable
 
 from rememo.model.audit import NewAuditEntry
 from rememo.model.health import Health
@@ -37,6 +37,20 @@ class Entry:
     """Seconds that each read adds to its life, for a sliding expiry."""
 
 
+class SetOptions(TypedDict, total=False):
+    """How `KeyValue.set` stores a value; what is left out is None or False."""
+
+    ttl: float | None
+    """Seconds that it lives from now; None: without end."""
+    sliding: bool
+    """Whether each read prolongs its life by `ttl` again."""
+    keep_ttl: bool
+    """Whether it lives until the end of the value that it replaces, which slides on if it did."""
+    expected: int | None
+    """The version that must be there (0: nothing), or nothing is stored."""
+    note: NewAuditEntry | None
+
+
 class KeyValue(Protocol):
     """Values by tenant, namespace and key. What has expired is not there, swept or not.
 
@@ -48,24 +62,9 @@ class KeyValue(Protocol):
         ...
 
     def set(
-        self,
-        tenant: str,
-        space: str,
-        key: str,
-        value: str,
-        moment: datetime,
-        *,
-        ttl: float | None = None,
-        sliding: bool = False,
-        keep_ttl: bool = False,
-        expected: int | None = None,
-        note: NewAuditEntry | None = None,
+        self, tenant: str, space: str, key: str, value: str, moment: datetime, **options: Unpack[SetOptions]
     ) -> int | None:
-        """Store a value and return its version; None when `expected` is not the version that is there (0: nothing).
-
-        It lives for `ttl` from now, with `keep_ttl` until the end of the value that it replaces, which slides on if it
-        did; where there is none of these, it has no end.
-        """
+        """Store a value and return its version; None when `expected` is not the version that is there."""
         ...
 
     def delete(self, tenant: str, space: str, key: str, moment: datetime, *, note: NewAuditEntry | None = None) -> bool:

@@ -10,7 +10,7 @@ C = TypeVar("C", bound=FieldCodec)
 
 
 def rounds(codec: Callable[[], FieldCodec]) -> Iterator[None]:
-    """Say how often to go through entries in the order of their names, so that each is met at least once.
+    """Count the rounds through entries in the order of their names, so that each is met at least once.
 
     An entry that is re-encrypted gets another name, which may stand where the reader has been. That happens once for a key: who
     was missed in one round for it has its place in the next.

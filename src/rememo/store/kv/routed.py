@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Unpack
 
 from rememo.errors import StorageError, Unavailable
 from rememo.model.audit import NewAuditEntry
 from rememo.model.health import Health
-from rememo.store.kv.protocol import Entry, KeyValue, KeyValueErasure, KeyValueServer
+from rememo.store.kv.protocol import Entry, KeyValue, KeyValueErasure, KeyValueServer, SetOptions
 
 Where = Literal["kept", "shared", "cache"]
 """With the records; on the server; on the server, and only a copy of what is kept elsewhere."""
@@ -48,24 +48,11 @@ class RoutedKeyValue:
             raise
 
     def set(
-        self,
-        tenant: str,
-        space: str,
-        key: str,
-        value: str,
-        moment: datetime,
-        *,
-        ttl: float | None = None,
-        sliding: bool = False,
-        keep_ttl: bool = False,
-        expected: int | None = None,
-        note: NewAuditEntry | None = None,
+        self, tenant: str, space: str, key: str, value: str, moment: datetime, **options: Unpack[SetOptions]
     ) -> int | None:
         """Store a value and return its version; None when it is not the expected one, or a cache cannot hold it now."""
         try:
-            return self._of(space).set(
-                tenant, space, key, value, moment, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected, note=note
-            )  # fmt: skip
+            return self._of(space).set(tenant, space, key, value, moment, **options)
         except Unavailable:
             if self._where(space) == "cache":
                 return None

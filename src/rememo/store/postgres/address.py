@@ -19,7 +19,7 @@ _MOST_PORT = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class PostgresAddress:
     """Where a store is on a server."""
 
     conninfo: str = field(repr=False)
@@ -36,7 +36,7 @@ class Address:
     """What the address says of the connection itself: for the rest there are defaults."""
 
 
-def parse_address(url: str) -> Address:
+def parse_address(url: str) -> PostgresAddress:
     """Return the parts of an address; one that cannot be meant raises `InvalidInput`, and never shows a password."""
     try:
         parts = urlsplit(url)
@@ -67,7 +67,7 @@ def parse_address(url: str) -> Address:
             " with : / ? # @ and % in the user or the password written as %3A %2F %3F %23 %40 and %25"
         )
     hosts = _hosts(str(known.get("host") or ""), str(known.get("port") or ""))
-    return Address(
+    return PostgresAddress(
         conninfo=conninfo,
         shown=f"postgresql://{hosts}/{known.get('dbname') or ''}" + ("" if schema == "rememo" else f"?schema={schema}"),
         schema=schema,

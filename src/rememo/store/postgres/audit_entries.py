@@ -3,7 +3,7 @@
 from rememo.model.audit import AuditHead, NewAuditEntry
 from rememo.store.audit_chain import AuditRow, empty_head, next_audit_row
 from rememo.store.audit_trail import AUDIT_COLUMNS
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 
 # Takes the head's row: lines of one tenant follow one another.
 _TAKE = """INSERT INTO trails AS held (tenant) VALUES (%s)
@@ -13,7 +13,7 @@ INSERT INTO audit (tenant, {AUDIT_COLUMNS}) VALUES (%(tenant)s, %(number)s, %(at
   %(address)s, %(agent)s, %(user)s, %(room)s, %(ids)s, %(flags)s, %(salt)s, %(gone)s, %(hash)s)"""
 
 
-def append_audit_entry(session: Session, note: NewAuditEntry) -> None:
+def append_audit_entry(session: PostgresSession, note: NewAuditEntry) -> None:
     """Append an entry to a tenant's audit trail, as the last thing of a transaction."""
     tenant = note.scope.tenant
     count, last = session.row(_TAKE, (tenant,))

@@ -13,7 +13,7 @@ from psycopg import sql
 
 _FIRST = "tenants"
 _LOCAL = frozenset(("migrations",))
-"""Tables that only whoever opens the store asks for: they stay where they are."""
+"""Tables that are read only when the store is opened: they are not distributed."""
 _INSTALLED = "SELECT 1 FROM pg_extension WHERE extname = 'citus'"
 _SPREAD = """SELECT relname FROM pg_dist_partition JOIN pg_class ON pg_class.oid = logicalrelid
 WHERE relnamespace = %s::regnamespace"""

@@ -13,7 +13,7 @@ from rememo.errors import Busy, Corrupt, KeyMismatch
 from rememo.store.cipher.codec import EMPTY, Encoded, FieldCodec
 from rememo.store.cipher.protocol import ENCRYPTED_SINCE, StoreCipher
 from rememo.store.postgres.database import PostgresDatabase
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.sql.codecs import SqlCodecs
 
 T = TypeVar("T")
@@ -97,23 +97,23 @@ class PostgresCodecs(SqlCodecs[PostgresCodec]):
             raise KeyRotated(tenant) if self.cipher is not None else KeyMismatch(ENCRYPTED_SINCE)
         return codec
 
-    def locked(self, session: Session, tenant: str) -> PostgresCodec:
-        """Return a tenant's codec; nobody changes its keys until the transaction ends."""
+    def locked(self, session: PostgresSession, tenant: str) -> PostgresCodec:
+        """Return a tenant's codec; its keys do not change until the transaction ends."""
         if self.cipher is None:
             return self._plain
         return self.at_serial(tenant, session.value(_LOCK_KEYS, (tenant,)) or 0)
 
-    def bump_epoch(self, session: Session, tenant: str) -> PostgresCodec:
+    def bump_epoch(self, session: PostgresSession, tenant: str) -> PostgresCodec:
         """Let cached scopes of a tenant start over, and return its codec; its row is locked until the transaction ends."""
         return self.at_serial(tenant, session.value(_BUMP_EPOCH, (tenant,)) or 0)
 
     def write(
         self,
         database: PostgresDatabase,
-        run: Callable[[Session], T],
+        run: Callable[[PostgresSession], T],
         *tenants: str,
         repeatable: bool = False,
-        done: Callable[[Session], T | None] | None = None,
+        done: Callable[[PostgresSession], T | None] | None = None,
         lost: bool = False,
     ) -> T:
         """Run a function that encrypts data of tenants inside a transaction, as `PostgresDatabase.write`, with their newest keys."""

@@ -16,12 +16,12 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from rememo.errors import Closed, StorageError
-from rememo.store.postgres.address import Address
+from rememo.store.postgres.address import PostgresAddress
 from rememo.store.postgres.citus import distributed_tables
 from rememo.store.postgres.errors import CLOSED, Unknown, starting, translate
 from rememo.store.postgres.migrate import migrate, vector_type
 from rememo.store.postgres.row_level_security import SET_TENANT, TENANT_SETTING, has_row_level_security, leakproof_state
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.tenant_guard import current_tenant
 from rememo.store.postgres.types import adapters
 from rememo.store.sql.session import Values
@@ -57,7 +57,7 @@ _inherited: list[object] = []
 class PostgresDatabase:
     """The pool of connections to one store. Thread-safe; a forked child opens its own. `close` is final."""
 
-    def __init__(self, address: Address, *, durability: str, busy_timeout: float) -> None:
+    def __init__(self, address: PostgresAddress, *, durability: str, busy_timeout: float) -> None:
         self.place = address.shown
         self.schema = address.schema
         self._address = address
@@ -219,7 +219,7 @@ class PostgresDatabase:
 
     def _one(self, connection: "psycopg.Connection[Any]", sql: str, values: Values) -> "psycopg.Cursor[Any]":
         """Run one statement as a transaction of its own, within what may be reached."""
-        session = Session(connection)
+        session = PostgresSession(connection)
         if not self.row_level_security:
             return session.execute(sql, values)
         # In one way there and back: what is between two ends of a pipeline is one transaction.
@@ -227,9 +227,9 @@ class PostgresDatabase:
             session.execute(SET_TENANT, _tenant_settings())
             return session.execute(sql, values)
 
-    def _begin(self, connection: "psycopg.Connection[Any]", sql: str) -> Session:
+    def _begin(self, connection: "psycopg.Connection[Any]", sql: str) -> PostgresSession:
         """Begin a transaction, within what may be reached."""
-        session = Session(connection, row_level_security=self.row_level_security)
+        session = PostgresSession(connection, row_level_security=self.row_level_security)
         if not self.row_level_security:
             session.execute(sql)
         else:
@@ -264,7 +264,7 @@ class PostgresDatabase:
         return None if row is None else row[0]
 
     @contextmanager
-    def snapshot(self) -> Generator[Session]:
+    def snapshot(self) -> Generator[PostgresSession]:
         """Lend a connection in one consistent state for several reads."""
         with self._seam(), self._lent() as connection:
             session = self._begin(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -275,10 +275,10 @@ class PostgresDatabase:
 
     def write(
         self,
-        run: Callable[[Session], T],
+        run: Callable[[PostgresSession], T],
         *,
         repeatable: bool = False,
-        done: Callable[[Session], T | None] | None = None,
+        done: Callable[[PostgresSession], T | None] | None = None,
         lost: bool = False,
     ) -> T:
         """Run a function inside a transaction; when it returns, its changes are durable.
@@ -307,10 +307,10 @@ class PostgresDatabase:
         with self._seam():
             return self._again(begin)
 
-    def alone(self, run: Callable[[Session], T]) -> T:
+    def alone(self, run: Callable[[PostgresSession], T]) -> T:
         """Run a function whose statements must not be inside a transaction, such as `VACUUM`."""
         with self._seam(), self._lent() as connection:
-            return run(Session(connection))
+            return run(PostgresSession(connection))
 
     def write_at_once(self, sql: str, values: Values = ()) -> Any:
         """Run one statement as a transaction of its own; returns its first row. It is never run a second time."""

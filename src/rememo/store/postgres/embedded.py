@@ -9,13 +9,13 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 from urllib.parse import quote
 
 from psycopg import pq
 
 from rememo.errors import MissingExtra, StorageError
+from rememo.runtime.context_managers import ClosedAtEnd
 from rememo.store.supervised import SupervisedServer
 
 _NOBODY = "nobody"
@@ -26,14 +26,14 @@ _SHARED_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - a new folder is made ther
 _SIGNALS: Final = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 
-class EmbeddedServer:
+class EmbeddedPostgres(ClosedAtEnd):
     """A server in a new folder of its own, listening on a socket there; it is gone when this is closed.
 
     It also ends when the program ends without closing it. A server refuses to run as root: root lends it to `nobody`;
     no account is made, and no folder but its own is opened.
     """
 
-    def __init__(self, *, settings: tuple[str, ...] = (), following: "EmbeddedServer | None" = None) -> None:
+    def __init__(self, *, settings: tuple[str, ...] = (), following: "EmbeddedPostgres | None" = None) -> None:
         package = find_spec(_PACKAGE)
         if package is None or package.origin is None:
             raise MissingExtra(
@@ -131,9 +131,9 @@ class EmbeddedServer:
             self._server.stop(_SIGNALS[mode], _LONGEST)
             self._server = None
 
-    def standby(self) -> "EmbeddedServer":
+    def standby(self) -> "EmbeddedPostgres":
         """Start a second one that follows it and can only be read."""
-        return EmbeddedServer(following=self)
+        return EmbeddedPostgres(following=self)
 
     def url(self, database: str = "postgres") -> str:
         """Return the address of a database of its."""
@@ -143,16 +143,6 @@ class EmbeddedServer:
         """Stop it and remove its folder; closing twice is harmless."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        """Return it; it is closed at the end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
 
 
 def _is_open(path: Path) -> bool:

@@ -9,13 +9,15 @@ from rememo.model.filters import Filter
 from rememo.store.postgres.codecs import PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.filter_sql import Sql, select
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 
 Build = Callable[[Filter, Sequence[int] | None], Sql]
 """Makes the query for a filter, and for these numbers only if some are given."""
 
 
-def rows_of(session: Session, filter: Filter, moment: datetime, build: Build, codecs: PostgresCodecs) -> list[Any]:
+def rows_of(
+    session: PostgresSession, filter: Filter, moment: datetime, build: Build, codecs: PostgresCodecs
+) -> list[Any]:
     """Return the rows of the query for a filter, in one state of the store."""
     if not filter.conditions or codecs.cipher is None:
         return session.rows(*build(filter, None))
@@ -25,7 +27,7 @@ def rows_of(session: Session, filter: Filter, moment: datetime, build: Build, co
 def read_rows(
     database: PostgresDatabase, filter: Filter, moment: datetime, build: Build, codecs: PostgresCodecs
 ) -> list[Any]:
-    """Return the rows of the query for a filter; a tenant that nobody can read any more raises `KeyMismatch`."""
+    """Return the rows of the query for a filter; a tenant whose keys were dropped raises `KeyMismatch`."""
     codecs.get(filter.scope.tenant)
     if not filter.conditions or codecs.cipher is None:
         return database.rows(*build(filter, None))
@@ -33,7 +35,7 @@ def read_rows(
         return rows_of(session, filter, moment, build, codecs)
 
 
-def _numbers(session: Session, filter: Filter, moment: datetime, codecs: PostgresCodecs) -> list[int]:
+def _numbers(session: PostgresSession, filter: Filter, moment: datetime, codecs: PostgresCodecs) -> list[int]:
     """Return the numbers of the versions that pass a filter's conditions."""
     tenant = filter.scope.tenant
     columns = sorted({condition.column for condition in filter.conditions})

@@ -17,7 +17,7 @@ from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.filter_sql import RECORD_COLUMNS
 from rememo.store.postgres.part import PostgresPart
 from rememo.store.postgres.reading import to_record
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.words import label_count, lost_count
 from rememo.store.sql.erasure import SqlErasure
 
@@ -63,16 +63,18 @@ class PostgresErasure(SqlErasure[PostgresDatabase, PostgresCodecs], PostgresPart
     def _read_record(self, row: Any, tenant: str, codec: PostgresCodec) -> Record:
         return to_record(row, tenant, codec)
 
-    def _lock_for_erasure(self, session: Session, tenant: str) -> None:
+    def _lock_for_erasure(self, session: PostgresSession, tenant: str) -> None:
         session.execute(_LOCK, (tenant,))
 
-    def _insert_erasure(self, session: Session, tenant: str, target: str, at: int) -> int:
+    def _insert_erasure(self, session: PostgresSession, tenant: str, target: str, at: int) -> int:
         return session.value(_BEGIN, {"tenant": tenant, "target": target, "at": at})
 
-    def _put_mark(self, session: Session, tenant: str, number: int, id: str, note: Any, /) -> None:
+    def _put_mark(self, session: PostgresSession, tenant: str, number: int, id: str, note: Any, /) -> None:
         session.execute(_MARK, (tenant, number, id, note))
 
-    def _remove_versions(self, session: Session, tenant: str, condition: str, values: Sequence[Any]) -> dict[str, int]:
+    def _remove_versions(
+        self, session: PostgresSession, tenant: str, condition: str, values: Sequence[Any]
+    ) -> dict[str, int]:
         session.execute(self.dialect.bump_epoch, (tenant,))
         rows = session.rows(f"SELECT number FROM records WHERE tenant = ? AND {condition}", (tenant, *values))
         if not rows:

@@ -13,7 +13,7 @@ from rememo.store.job_rows import MOST_COUNTED, take_leased
 from rememo.store.postgres.codecs import PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.part import PostgresPart
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
 from rememo.store.sql.jobs import JOB_COLUMNS, SqlJobs, encode_error
 from rememo.store.sql.models import need_model
@@ -52,7 +52,7 @@ class PostgresJobs(SqlJobs[PostgresDatabase, PostgresCodecs], PostgresPart):
     def lease_many(
         self, tasks: Sequence[str], seconds: float, moment: datetime, *, limit: int, ids: Sequence[str] | None = None
     ) -> list[Job]:
-        """Take the oldest jobs that are due, at most `limit`, of those named if some are; nobody else gets them meanwhile."""
+        """Take the oldest jobs that are due, at most `limit`, of those named if some are, and lease them."""
         values: dict[str, Any] = {
             "now": to_micros(moment),
             "tasks": list(tasks),
@@ -80,7 +80,7 @@ class PostgresJobs(SqlJobs[PostgresDatabase, PostgresCodecs], PostgresPart):
                 return taken
         return []
 
-    def _change(self, session: Session, sql: str, values: dict[str, Any]) -> int:
+    def _change(self, session: PostgresSession, sql: str, values: dict[str, Any]) -> int:
         """Run a statement over jobs of several tenants, node by node on a cluster; returns how many it changed."""
         if not self._database.distributed:
             return session.changed(sql, values)
@@ -105,7 +105,7 @@ class PostgresJobs(SqlJobs[PostgresDatabase, PostgresCodecs], PostgresPart):
         failed = {ending.job.tenant for ending in endings if ending.error is not None}
         tenants = sorted(tenant for tenant in failed if not self._codecs.is_unreadable(tenant))
 
-        def end(session: Session) -> int:
+        def end(session: PostgresSession) -> int:
             codecs = {tenant: self._codecs.locked(session, tenant) for tenant in tenants}
             errors = [encode_error(ending.job, ending.error, codecs.get(ending.job.tenant)) for ending in endings]
             return self._change(session, _END, {**values, "errors": errors})
@@ -115,7 +115,7 @@ class PostgresJobs(SqlJobs[PostgresDatabase, PostgresCodecs], PostgresPart):
     def set_vectors(self, tenant: str, vectors: Sequence[tuple[str, int, NDArray[np.float32]]], *, model: int) -> int:
         """Give versions (ids and versions) their vectors in one transaction; returns how many were still there."""
 
-        def store(session: Session) -> int:
+        def store(session: PostgresSession) -> int:
             # The tenant's row first, as every write: two that take turns cannot wait for each other.
             codec, count = self._codecs.bump_epoch(session, tenant), 0
             # Whoever changes the model waits for those who hold a tenant's row.

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rememo.errors import AlreadyExists, StorageError
+from rememo.errors import StorageError
 from rememo.model.audit import NewAuditEntry
-from rememo.model.check import dump_json
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.audit_chain import with_counts
@@ -21,12 +20,14 @@ from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.filter_sql import RECORD_COLUMNS, within
 from rememo.store.postgres.key_value import sweep_expired
+from rememo.store.postgres.new_jobs import job_rows, store_jobs
 from rememo.store.postgres.part import PostgresPart
 from rememo.store.postgres.reading import to_record
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.vectors import VectorTable, column, from_wire
-from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, job_rows, store_jobs, store_versions
+from rememo.store.postgres.writing import MOVE_ON, Version, close_versions, store_versions
 from rememo.store.reports import Stats, StoreHealth
+from rememo.store.sql.existing_version import ExistingVersion, by_tenant, content_of
 from rememo.store.sql.models import model_in_use, need_model
 from rememo.store.sql.snapshots import SqlSnapshots
 from rememo.store.versions import StoredVersion
@@ -40,7 +41,7 @@ _LOADED = (
     "UPDATE tenants SET clock = greatest(clock, %s), number = %s, loaded = %s, epoch = epoch + 1 WHERE tenant = %s"
 )
 _NEWEST = "SELECT number, clock FROM tenants WHERE tenant = %s"
-_THERE = """SELECT id, version, number, arrival, created_at, superseded_at, recorded_at, kind, text, packed, data, metadata FROM records
+_EXISTING = """SELECT id, version, number, arrival, created_at, superseded_at, recorded_at, kind, text, packed, data, metadata FROM records
 WHERE tenant = %s AND (id, version) IN (SELECT * FROM unnest(%s::text[], %s::int[]))"""
 # A version that comes back takes its time back from the one that took it over when it was thinned.
 _GIVE_BACK = """UPDATE records SET superseded_at = %s
@@ -77,10 +78,10 @@ WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"""
 class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPart):
     """Snapshots, export and import, expiry, and figures of the store."""
 
-    def _advance_clock(self, session: Session, tenant: str, moment: datetime) -> int:
+    def _advance_clock(self, session: PostgresSession, tenant: str, moment: datetime) -> int:
         return session.row(MOVE_ON, {"tenant": tenant, "opening": 0, "now": to_micros(moment)})[1]
 
-    def _raise_clock(self, session: Session, tenant: str, at: int) -> None:
+    def _raise_clock(self, session: PostgresSession, tenant: str, at: int) -> None:
         session.execute(_TAKE, (tenant, at))
 
     # ---- taking away and bringing back
@@ -120,14 +121,14 @@ class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPa
     def clashes(self, versions: Sequence[StoredVersion]) -> list[str]:
         """Return the ids of versions that are there already with another content."""
         clashing: list[str] = []
-        by_tenant = _by_tenant(versions)
-        codecs = {tenant: self._codecs.get(tenant) for tenant in by_tenant}
+        groups = by_tenant(versions)
+        codecs = {tenant: self._codecs.get(tenant) for tenant in groups}
         with self._database.snapshot() as session:
-            for tenant, some in by_tenant.items():
-                there = _existing_versions(session, tenant, some, codecs[tenant])
-                for stored in some:
-                    held = there.get((stored.record.id, stored.record.version))
-                    if held is not None and held.content != _content(stored):
+            for tenant, group in groups.items():
+                existing_versions = _existing_versions(session, tenant, group, codecs[tenant])
+                for stored in group:
+                    existing = existing_versions.get((stored.record.id, stored.record.version))
+                    if existing is not None and existing.content != content_of(stored):
                         clashing.append(stored.record.id)
         return clashing
 
@@ -136,35 +137,32 @@ class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPa
     ) -> int:
         """Store versions as they are; those already there are passed over. Returns how many were new."""
 
-        def store(session: Session) -> int:
-            # Always in the same order, so that two who load cannot wait for each other.
-            added = sum(
-                self._load(session, tenant, some, model) for tenant, some in sorted(_by_tenant(versions).items())
-            )
+        def store(session: PostgresSession) -> int:
+            added = sum(self._load(session, tenant, group, model) for tenant, group in groups.items())
             if added and note is not None:
                 append_audit_entry(session, with_counts(note, versions=added))
             return added
 
-        return self._codecs.write(self._database, store, *sorted({stored.record.scope.tenant for stored in versions}))
+        groups = by_tenant(versions)
+        return self._codecs.write(self._database, store, *groups)
 
-    def _load(self, session: Session, tenant: str, versions: Sequence[StoredVersion], model: int | None) -> int:
+    def _load(self, session: PostgresSession, tenant: str, versions: Sequence[StoredVersion], model: int | None) -> int:
         number, serial = session.row(_TAKE, (tenant, 0))
         in_use = model_in_use(session)
         if model is not None:
             need_model(session, model, self._database.place)
         codec = self._codecs.at_serial(tenant, serial)
-        there = _existing_versions(session, tenant, versions, codec)
+        existing_versions = _existing_versions(session, tenant, versions, codec)
         new: list[Version] = []
         ended: dict[int, dict[int, bool]] = {}
         latest = 0
         for stored in versions:
             record = stored.record
             superseded_at = None if record.superseded_at is None else to_micros(record.superseded_at)
-            place = (record.id, record.version)
-            held = there.get(place)
-            if held is None:
+            existing = existing_versions.get((record.id, record.version))
+            if existing is None:
                 number += 1
-                before = there.get((record.id, record.version - 1))
+                before = existing_versions.get((record.id, record.version - 1))
                 created_at = to_micros(record.created_at)
                 arrival = before.arrival if before is not None and before.created_at == created_at else number
                 made = Version(
@@ -178,18 +176,17 @@ class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPa
                     deleted=record.deleted,
                 )
                 new.append(made)
-                there[place] = _ExistingVersion(number, arrival, created_at, superseded_at is None, _content(stored))
-            elif held.content != _content(stored):
-                raise AlreadyExists(
-                    f"record {record.id!r} has another version {record.version} here; nothing was loaded"
+                existing_versions[record.id, record.version] = ExistingVersion(
+                    number, arrival, created_at, superseded_at is None, content_of(stored)
                 )
-            elif held.open and superseded_at is not None:
-                ended.setdefault(superseded_at, {})[held.number] = record.deleted
             else:
-                continue
+                existing.need_same_content(stored)
+                if superseded_at is None or not existing.open:
+                    continue
+                ended.setdefault(superseded_at, {})[existing.number] = record.deleted
             latest = max(latest, to_micros(record.recorded_at), superseded_at or 0)
-        for at, some in ended.items():
-            close_versions(session, tenant, at, some)
+        for at, numbers in ended.items():
+            close_versions(session, tenant, at, numbers)
         if new:
             store_versions(session, new, VectorTable(in_use, self._database.vector_type, codec))
             jobs: list[tuple[Any, ...]] = []
@@ -228,7 +225,7 @@ class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPa
         return gone
 
     def _sweep_tenant(self, tenant: str, now: int, limit: int) -> int:
-        def close(session: Session) -> int:
+        def close(session: PostgresSession) -> int:
             clock = session.row(MOVE_ON, {"tenant": tenant, "opening": 0, "now": now})[1]
             numbers = [row[0] for row in session.rows(_EXPIRED, (tenant, now, limit))]
             if numbers:
@@ -299,26 +296,15 @@ class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPa
             )
 
 
-class _ExistingVersion:
-    """A version as the store has it."""
-
-    __slots__ = ("arrival", "content", "created_at", "number", "open")
-
-    def __init__(self, number: int, arrival: int, created_at: int, is_open: bool, content: tuple[Any, ...]) -> None:
-        self.number, self.arrival, self.created_at = number, arrival, created_at
-        self.open = is_open
-        self.content = content
-
-
 def _existing_versions(
-    session: Session, tenant: str, versions: Sequence[StoredVersion], codec: PostgresCodec
-) -> dict[tuple[str, int], _ExistingVersion]:
+    session: PostgresSession, tenant: str, versions: Sequence[StoredVersion], codec: PostgresCodec
+) -> dict[tuple[str, int], ExistingVersion]:
     """Return which of the versions, and of those before them, are there."""
     places = {(stored.record.id, stored.record.version - step) for stored in versions for step in (0, 1)}
     ids, numbers = [id for id, _ in places], [version for _, version in places]
-    existing: dict[tuple[str, int], _ExistingVersion] = {}
+    existing: dict[tuple[str, int], ExistingVersion] = {}
     for id, version, number, arrival, created_at, ended, recorded_at, kind, *kept in session.rows(
-        _THERE, (tenant, ids, numbers)
+        _EXISTING, (tenant, ids, numbers)
     ):
         text, packed, data, metadata = kept
         content = (
@@ -328,17 +314,5 @@ def _existing_versions(
             codec.decode(data, "data", id, version),
             codec.decode(metadata, "metadata", id, version),
         )
-        existing[id, version] = _ExistingVersion(number, arrival, created_at, ended is None, content)
+        existing[id, version] = ExistingVersion(number, arrival, created_at, ended is None, content)
     return existing
-
-
-def _content(stored: StoredVersion) -> tuple[Any, ...]:
-    record = stored.record
-    return to_micros(record.recorded_at), record.kind, record.text, dump_json(record.data), dump_json(record.metadata)
-
-
-def _by_tenant(versions: Sequence[StoredVersion]) -> dict[str, list[StoredVersion]]:
-    by_tenant: dict[str, list[StoredVersion]] = {}
-    for stored in versions:
-        by_tenant.setdefault(stored.record.scope.tenant, []).append(stored)
-    return by_tenant

@@ -9,7 +9,7 @@ from typing import ClassVar, TypeVar
 
 from rememo.store.cipher.protocol import ID_KEY
 from rememo.store.postgres.database import PostgresDatabase
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.tenant_guard import guard_tenants
 from rememo.store.sql.key_store import SqlKeyStore
 
@@ -28,22 +28,22 @@ class PostgresKeyStore(SqlKeyStore[PostgresDatabase]):
 
     _new_place: ClassVar[str] = "a new schema or database"
 
-    def _write_without_trace(self, run: Callable[[Session], T], *, repeatable: bool = False) -> T:
+    def _write_without_trace(self, run: Callable[[PostgresSession], T], *, repeatable: bool = False) -> T:
         result = self._database.write(run, repeatable=repeatable)
         # The former rows leave the table's pages, as far as nobody sees them any more.
         self._database.alone(lambda session: session.execute("VACUUM vault"))
         return result
 
-    def _lock_all(self, session: Session) -> None:
+    def _lock_all(self, session: PostgresSession) -> None:
         session.execute(_LOCK_ALL)
 
-    def _lock_tenant(self, session: Session, tenant: str) -> None:
+    def _lock_tenant(self, session: PostgresSession, tenant: str) -> None:
         session.execute(_MAKE_ROW, (tenant,))
         session.execute(_LOCK_ROW, (tenant,))
 
-    def _note_added(self, session: Session, tenant: str, serial: int) -> None:
+    def _note_added(self, session: PostgresSession, tenant: str, serial: int) -> None:
         if serial != ID_KEY:
             session.execute(_NOTE, (serial, 0, tenant))
 
-    def _note_dropped(self, session: Session, tenant: str) -> None:
+    def _note_dropped(self, session: PostgresSession, tenant: str) -> None:
         session.execute(_NOTE, (_DROPPED, 1, tenant))

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from rememo.model.audit import NewAuditEntry
 from rememo.model.times import to_micros
 from rememo.store.audit_chain import with_counts
 from rememo.store.audit_trail import mask_key_names
 from rememo.store.kv.globs import Glob, to_expression
-from rememo.store.kv.protocol import FIELD, Entry, value_identity
+from rememo.store.kv.protocol import FIELD, Entry, SetOptions, value_identity
 from rememo.store.kv.rounds import rounds
 from rememo.store.postgres.audit_entries import append_audit_entry
 from rememo.store.postgres.codecs import PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.tenant_guard import guard_tenants
 from rememo.store.sql.key_value import SECOND, SqlKeyValue, to_entry
 
@@ -79,21 +79,11 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
         return row[0], to_entry(row, space, codec)
 
     def set(
-        self,
-        tenant: str,
-        space: str,
-        key: str,
-        value: str,
-        moment: datetime,
-        *,
-        ttl: float | None = None,
-        sliding: bool = False,
-        keep_ttl: bool = False,
-        expected: int | None = None,
-        note: NewAuditEntry | None = None,
+        self, tenant: str, space: str, key: str, value: str, moment: datetime, **options: Unpack[SetOptions]
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
-        now = to_micros(moment)
+        now, ttl = to_micros(moment), options.get("ttl")
+        expected, note = options.get("expected"), options.get("note")
         life = None if ttl is None else round(ttl * SECOND)
         values: dict[str, Any] = {
             "tenant": tenant,
@@ -102,8 +92,8 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
             "value": value,
             "now": now,
             "ends": None if life is None else now + life,
-            "sliding": life if sliding else None,
-            "keep_ttl": keep_ttl,
+            "sliding": life if options.get("sliding") else None,
+            "keep_ttl": bool(options.get("keep_ttl")),
             "expected": expected,
         }
         if self._codecs.cipher is not None:
@@ -122,7 +112,9 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
                 return version
         return None
 
-    def _set_encrypted(self, session: Session, values: dict[str, Any], note: NewAuditEntry | None) -> int | None:
+    def _set_encrypted(
+        self, session: PostgresSession, values: dict[str, Any], note: NewAuditEntry | None
+    ) -> int | None:
         """Store a value that is encrypted for its version, which must be known first."""
         codec = self._codecs.locked(session, values["tenant"])
         name, expected = values["key"], values["expected"]
@@ -147,7 +139,7 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
         if note is None:
             return self._database.write_at_once(_REPLACE, values)
 
-        def replace_and_note(session: Session) -> Any:
+        def replace_and_note(session: PostgresSession) -> Any:
             row = session.row(_REPLACE, values)
             if row is not None:
                 append_audit_entry(session, note)
@@ -159,7 +151,7 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
         """Remove an entry; False when there was none."""
         values = {"tenant": tenant, "space": space, "now": to_micros(moment)}
 
-        def delete(session: Session) -> list[Any]:
+        def delete(session: PostgresSession) -> list[Any]:
             codec = self._codecs.locked(session, tenant)
             masked = None if note is None else mask_key_names(note, codec)
             return _remove(session, _DELETE, {**values, "names": list(codec.name_forms(key))}, masked)
@@ -173,7 +165,7 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
         """Remove every key that a glob pattern matches; returns how many there were."""
         values: dict[str, Any] = {"tenant": tenant, "space": space, "now": to_micros(moment)}
 
-        def invalidate(session: Session) -> list[Any]:
+        def invalidate(session: PostgresSession) -> list[Any]:
             codec = self._codecs.locked(session, tenant)
             if not codec.encrypted:
                 pattern_too = {**values, "pattern": to_expression(pattern)}
@@ -236,7 +228,7 @@ class PostgresKeyValue(SqlKeyValue[PostgresDatabase, PostgresCodecs]):
             "sliding": None if entry.sliding is None else round(entry.sliding * SECOND),
         }
 
-        def load(session: Session) -> bool:
+        def load(session: PostgresSession) -> bool:
             codec = self._codecs.locked(session, tenant)
             names = list(codec.name_forms(entry.key))
             place = {**values, "key": names[0], "names": names}
@@ -259,7 +251,7 @@ def sweep_expired(database: PostgresDatabase, now: int, limit: int) -> int:
     return swept
 
 
-def _add(session: Session, values: dict[str, Any], note: NewAuditEntry | None) -> int | None:
+def _add(session: PostgresSession, values: dict[str, Any], note: NewAuditEntry | None) -> int | None:
     session.execute(_MAKE_FLOOR, values)
     floor: int = session.value(_FLOOR, values)
     version: int | None = session.value(_ADD, {**values, "version": floor + 1})
@@ -269,7 +261,12 @@ def _add(session: Session, values: dict[str, Any], note: NewAuditEntry | None) -
 
 
 def _remove(
-    session: Session, sql: str, values: dict[str, Any], note: NewAuditEntry | None = None, *, count: bool = False
+    session: PostgresSession,
+    sql: str,
+    values: dict[str, Any],
+    note: NewAuditEntry | None = None,
+    *,
+    count: bool = False,
 ) -> list[Any]:
     """Remove entries and see to it that their versions are never given again."""
     session.execute(_MAKE_FLOOR, values)

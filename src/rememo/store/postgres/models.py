@@ -10,7 +10,7 @@ from rememo.store.embedding_models import Unembedded
 from rememo.store.postgres.codecs import PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.part import PostgresPart
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.vectors import PUT_VECTOR, column, to_wire
 from rememo.store.sql.models import SqlModels
 
@@ -75,7 +75,7 @@ class PostgresModels(SqlModels[PostgresDatabase, PostgresCodecs], PostgresPart):
                 made.setdefault(tenant, {})[number] = vector
         tenants = sorted(tenant for tenant in made if not self._codecs.is_unreadable(tenant))
 
-        def put(session: Session) -> None:
+        def put(session: PostgresSession) -> None:
             self._need_begun(session, model)
             for tenant in tenants:
                 codec = self._codecs.locked(session, tenant)
@@ -87,29 +87,29 @@ class PostgresModels(SqlModels[PostgresDatabase, PostgresCodecs], PostgresPart):
 
         self._codecs.write(self._database, put, *tenants, repeatable=True)
 
-    def _lock_models(self, session: Session) -> None:
+    def _lock_models(self, session: PostgresSession) -> None:
         session.execute(_LOCK)
 
-    def _lock_writers(self, session: Session) -> None:
+    def _lock_writers(self, session: PostgresSession) -> None:
         session.execute(_LOCK_WRITERS)
 
-    def _has_vectors_of(self, session: Session, model: int) -> bool:
+    def _has_vectors_of(self, session: PostgresSession, model: int) -> bool:
         return bool(session.value(_HAS_VECTORS, (model,)))
 
-    def _drop_model(self, session: Session, model: int) -> None:
+    def _drop_model(self, session: PostgresSession, model: int) -> None:
         for sql in _DROP:
             session.execute(sql, (model,))
 
-    def _is_complete(self, session: Session, model: int) -> bool:
+    def _is_complete(self, session: PostgresSession, model: int) -> bool:
         return not any(session.value(_COUNT, (tenant, done)) for tenant, done, _ in session.rows(_LEFT, (model,)))
 
-    def _bump_every_epoch(self, session: Session) -> None:
+    def _bump_every_epoch(self, session: PostgresSession) -> None:
         session.execute("UPDATE tenants SET epoch = epoch + 1")
 
-    def _drop_vectors(self, session: Session, current: int, limit: int) -> int:
+    def _drop_vectors(self, session: PostgresSession, current: int, limit: int) -> int:
         return session.changed(_OLD, (current, limit))
 
-    def _forget_models(self, session: Session) -> None:
+    def _forget_models(self, session: PostgresSession) -> None:
         session.execute("DELETE FROM models WHERE NOT current")
         session.execute("DELETE FROM progress")
 

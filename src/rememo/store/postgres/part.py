@@ -9,7 +9,7 @@ from rememo.store.postgres.codecs import PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.filter_sql import DIALECT
 from rememo.store.postgres.scope_cache import PostgresScopes
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.vector_index import VectorIndex
 from rememo.store.scope_cache import ScopeCache
 from rememo.store.sql.dialect import SqlDialect
@@ -35,5 +35,5 @@ class PostgresPart(SqlPart[PostgresDatabase, PostgresCodecs]):
         self._views = PostgresScopes(database, codecs.get, self._index)
         self._scopes = ScopeCache(self._views, cache_bytes)
 
-    def _append_audit_entry(self, session: Session, note: NewAuditEntry) -> None:
+    def _append_audit_entry(self, session: PostgresSession, note: NewAuditEntry) -> None:
         append_audit_entry(session, note)

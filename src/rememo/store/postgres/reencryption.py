@@ -9,7 +9,7 @@ from rememo.model.scope import Scope
 from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.filter_sql import DIALECT
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.tenant_guard import guard_tenants
 from rememo.store.postgres.vectors import from_wire, to_wire
 from rememo.store.postgres.words import index_terms
@@ -28,13 +28,20 @@ class PostgresReencryption(SqlReencryption[PostgresDatabase, PostgresCodecs]):
     dialect: ClassVar[SqlDialect] = DIALECT
 
     def _reencrypt_vectors(
-        self, session: Session, tenant: str, numbers: Sequence[int], codec: PostgresCodec, /
+        self, session: PostgresSession, tenant: str, numbers: Sequence[int], codec: PostgresCodec, /
     ) -> None:
         for model, number, encrypted in session.rows(_VECTORS, (tenant, list(numbers))):
             vector = np.frombuffer(from_wire(model, [(number, encrypted)], codec)[number], np.float32)
             session.execute(_SET_VECTOR, (to_wire(vector, model, number, codec), tenant, model, number))
 
     def _index_words(
-        self, session: Session, scope: Scope, number: int, terms: Sequence[str], codec: PostgresCodec, _current: bool, /
+        self,
+        session: PostgresSession,
+        scope: Scope,
+        number: int,
+        terms: Sequence[str],
+        codec: PostgresCodec,
+        _current: bool,
+        /,
     ) -> None:
         session.execute(_WORDS, (index_terms(scope, terms, codec.blind_index), scope.tenant, number))

@@ -153,7 +153,7 @@ def add_rows(
 
 
 def _with_speaker(row: Sequence[Any], codec: PostgresCodec) -> Sequence[Any]:
-    """Return a row of `TIMELINE_COLUMNS` with the speaker's name as it was told."""
+    """Return a row of `TIMELINE_COLUMNS` with the speaker's name decrypted."""
     if not codec.encrypted:
         return row
     return (*row[:_SPEAKER], codec.decode_name(row[_SPEAKER]), *row[_SPEAKER + 1 :])

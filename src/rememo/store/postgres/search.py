@@ -10,6 +10,7 @@ from rememo.model.filters import Filter
 from rememo.model.record import FOUND, Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.store.matches import Nearest, WordMatch
 from rememo.store.postgres.encrypted_filters import read_rows
 from rememo.store.postgres.filter_sql import RECORD_COLUMNS, select
 from rememo.store.postgres.part import PostgresPart
@@ -19,7 +20,6 @@ from rememo.store.postgres.vectors import column, from_wire
 from rememo.store.postgres.words import match
 from rememo.store.scope_cache import CachedScope, ScopeColumns
 from rememo.store.scope_search import ScopeSearch
-from rememo.store.timeline import Nearest, WordMatch
 
 _EXACT = """SELECT number, {column}, model FROM vectors
 WHERE tenant = %s AND model = (SELECT model FROM models WHERE current) AND number = ANY(%s::bigint[])"""
@@ -69,26 +69,12 @@ class PostgresSearch(ScopeSearch, PostgresPart):
         past = filter.known_at is not None
         return match(self._database, filter.scope, terms, past=past, held=held, newest=newest, codecs=self._codecs)
 
-    def nearest(
-        self,
-        filter: Filter,
-        vector: NDArray[np.float32],
-        limit: int,
-        moment: datetime,
-        *,
-        model: int,
-        exact: bool = False,
-    ) -> Nearest:
-        """Return the nearest records that a filter means; of a scope whose vectors are not held here, as the server finds them."""
-        if filter.known_at is None and filter.valid_at is None:
-            held = self._scopes.get(filter.scope, moment)
-            if held.stamp.model == model and not held.columns.dimension:
-                return self._asked(held, filter, vector, limit, moment)
-        return super().nearest(filter, vector, limit, moment, model=model, exact=exact)
-
-    def _asked(
+    def _nearest_by_index(
         self, held: CachedScope, filter: Filter, vector: NDArray[np.float32], limit: int, moment: datetime
-    ) -> Nearest:
+    ) -> Nearest | None:
+        """Return what the server finds by its index, of a scope whose vectors are not held here."""
+        if held.columns.dimension:
+            return None
         scope, model, timeline = filter.scope, held.stamp.model, held.timeline
         meant = self.eligible(filter, timeline, moment)
         if meant is not None and meant.sum() * _FEW_OF < len(meant):

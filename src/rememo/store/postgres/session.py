@@ -21,7 +21,7 @@ def _with_own_signs(sql: str) -> LiteralString:
     return cast("LiteralString", sql.replace("?", "%s"))
 
 
-class Session:
+class PostgresSession:
     """What the parts of the store do with a connection. Statements are text made of constants; values are parameters."""
 
     __slots__ = ("_connection", "_row_level_security")

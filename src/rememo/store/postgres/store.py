@@ -22,7 +22,7 @@ from rememo.store.postgres.models import PostgresModels
 from rememo.store.postgres.notifications import Listener, Notifier
 from rememo.store.postgres.reading import PostgresReading
 from rememo.store.postgres.search import PostgresSearch
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.tenant_guard import guard_tenants
 from rememo.store.postgres.thinning import PostgresThinning
 from rememo.store.postgres.verify import PostgresVerifier
@@ -81,7 +81,7 @@ class PostgresStore(
             if added is not None:
                 return added
 
-        def run(session: Session) -> Commit:
+        def run(session: PostgresSession) -> Commit:
             # It takes the tenant's row first: whoever wrote under the same key is done, and seen.
             batch = PostgresTransaction(
                 session,
@@ -146,7 +146,7 @@ class _Attempt:
         self.commit: Commit | None = None
         """What was about to be committed last; None when the batch was one statement by itself."""
 
-    def done(self, session: Session) -> Commit | None:
+    def done(self, session: PostgresSession) -> Commit | None:
         """Return the commit if it was done."""
         if self.mark is None:
             return None

@@ -6,7 +6,7 @@ import psycopg
 
 from rememo.errors import InvalidInput, StorageError
 from rememo.store.migrations import MigrationOptions, MigrationPlan
-from rememo.store.postgres.address import Address
+from rememo.store.postgres.address import PostgresAddress
 from rememo.store.postgres.citus import distributed_tables, distribution, has_citus
 from rememo.store.postgres.errors import translate
 from rememo.store.postgres.migrate import hold, migrate, patiently, plan, prepare
@@ -26,7 +26,9 @@ _NO_CITUS = (
 )
 
 
-def upgrade(address: Address, wishes: MigrationOptions, *, dry: bool = False, wait: float = 30.0) -> MigrationPlan:
+def upgrade(
+    address: PostgresAddress, wishes: MigrationOptions, *, dry: bool = False, wait: float = 30.0
+) -> MigrationPlan:
     """Do to a store on a server what is due and what is wished for, or only tell it; returns what was done."""
     try:
         with psycopg.connect(
@@ -43,7 +45,7 @@ def upgrade(address: Address, wishes: MigrationOptions, *, dry: bool = False, wa
 
 class _Upgrade:
     def __init__(
-        self, connection: "psycopg.Connection[Any]", address: Address, wishes: MigrationOptions, wait: float
+        self, connection: "psycopg.Connection[Any]", address: PostgresAddress, wishes: MigrationOptions, wait: float
     ) -> None:
         self._connection = connection
         self._schema, self._place = address.schema, address.shown
@@ -52,7 +54,7 @@ class _Upgrade:
     def run(self, *, dry: bool) -> MigrationPlan:
         self._check()
         if dry:
-            return self._told()
+            return self._report()
         if self._wishes.citus and not has_citus(self._connection):
             raise StorageError(_NO_CITUS.format(place=self._place))
         steps = migrate(self._connection, self._schema, self._place, self._wishes, wait=self._wait)
@@ -62,7 +64,7 @@ class _Upgrade:
             place=self._place, steps=steps.steps, waiting=steps.waiting, statements=statements, notes=notes
         )
 
-    def _told(self) -> MigrationPlan:
+    def _report(self) -> MigrationPlan:
         """Tell what would be done; where there is nothing yet, it is made and undone to see what it would be."""
         due = plan(self._connection, self._schema, self._place, self._wishes)
         with self._connection.transaction() as undone:

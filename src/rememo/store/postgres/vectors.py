@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.store.postgres.codecs import PostgresCodec
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.types import VectorBytes, to_floats
 
 PUT_VECTOR = """INSERT INTO vectors (tenant, model, number, {column}) VALUES (%s, %s, %s, %s)
@@ -66,13 +66,13 @@ class VectorTable:
         """Return a vector as it is to be stored for a version."""
         return to_wire(vector, self.model or 0, number, self.codec)
 
-    def load(self, session: Session, tenant: str, wires: Mapping[int, bytes]) -> None:
+    def load(self, session: PostgresSession, tenant: str, wires: Mapping[int, bytes]) -> None:
         """Store vectors by the numbers of their versions."""
         types = ("text", "int4", "int8", "bytea" if self.codec.encrypted else self.vector_type)
         rows = ((tenant, self.model, number, wire) for number, wire in wires.items())
         session.copy(_COPY_VECTORS.format(column=self.column), types, rows)
 
-    def repeat(self, session: Session, tenant: str, copies: Sequence[tuple[int, str, int]]) -> set[int]:
+    def repeat(self, session: PostgresSession, tenant: str, copies: Sequence[tuple[int, str, int]]) -> set[int]:
         """Give versions (by number) the vectors of others (by id and version); returns the numbers of those that have one now."""
         targets, ids, versions = map(list, zip(*copies, strict=True))
         values: dict[str, Any] = {

@@ -8,7 +8,7 @@ from rememo.store.cipher.protocol import CIPHER_OVERHEAD
 from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.filter_sql import DIALECT
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.vectors import from_wire
 from rememo.store.sql.dialect import SqlDialect
 from rememo.store.sql.verify import VERSION, SqlVerifier
@@ -71,7 +71,9 @@ class PostgresVerifier(SqlVerifier[PostgresDatabase, PostgresCodecs]):
         stored = "vector_send(vector)" if self._database.has_pgvector else "vector"
         yield "is a vector of the wrong size", _SIZES.format(bytes=stored, overhead=CIPHER_OVERHEAD)
 
-    def _vector_faults(self, session: Session, readable: Callable[[str], PostgresCodec | None]) -> Iterator[str]:
+    def _vector_faults(
+        self, session: PostgresSession, readable: Callable[[str], PostgresCodec | None]
+    ) -> Iterator[str]:
         for tenant, model, number, encrypted, version in session.stream(_VECTORS, (), _STEP):
             try:
                 if (codec := readable(tenant)) is not None:

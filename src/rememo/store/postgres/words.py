@@ -16,10 +16,10 @@ import numpy as np
 
 from rememo.errors import Busy
 from rememo.model.scope import Scope
+from rememo.store.matches import WordMatch
 from rememo.store.postgres.codecs import PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.types import Texts
-from rememo.store.timeline import WordMatch
 
 MOST_COUNTED = 3
 _LONGEST = 200  # characters; an entry of the index has to fit into a third of a page

@@ -15,14 +15,14 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Outcome
 from rememo.model.scope import Scope
 from rememo.model.times import from_micros, to_micros
-from rememo.store.cipher.payloads import encode_payload
 from rememo.store.commits import jobs_with_embedding
 from rememo.store.drafts import Draft
 from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.encrypted_filters import rows_of
 from rememo.store.postgres.filter_sql import select
-from rememo.store.postgres.session import Session
+from rememo.store.postgres.new_jobs import job_rows, store_jobs
+from rememo.store.postgres.session import PostgresSession
 from rememo.store.postgres.types import Texts, VectorBytes
 from rememo.store.postgres.vectors import VectorTable
 from rememo.store.postgres.words import index_terms
@@ -35,7 +35,6 @@ _NAMES = [column.name.strip('"') for column in insert_columns(PACKED)]
 _TYPES = [column.type for column in insert_columns(PACKED)]
 _COPY_RECORDS = f"COPY records ({_COLUMNS}) FROM STDIN (FORMAT BINARY)"
 _COPY_WORDS = "COPY words (tenant, number, current, terms) FROM STDIN (FORMAT BINARY)"
-_COPY_JOBS = "COPY jobs (tenant, id, task, payload, state, attempts, due_at, created_at) FROM STDIN (FORMAT BINARY)"
 
 # Takes the tenant's row, so that its writes follow one another, and moves its clock and its numbers on.
 MOVE_ON = """INSERT INTO tenants AS held (tenant, number, clock) VALUES (%(tenant)s, %(opening)s, %(now)s)
@@ -136,7 +135,7 @@ class PostgresTransaction(WriteRules):
 
     def __init__(
         self,
-        session: Session,
+        session: PostgresSession,
         scope: Scope,
         writes: Sequence[Write],
         moment: datetime,
@@ -284,13 +283,13 @@ class PostgresTransaction(WriteRules):
         self._ended, self._new = {}, {}
 
 
-def close_versions(session: Session, tenant: str, clock: int, ended: dict[int, bool]) -> None:
+def close_versions(session: PostgresSession, tenant: str, clock: int, ended: dict[int, bool]) -> None:
     """Close current versions: they stay findable in the past only. `ended` tells of each whether it was deleted."""
     deleted = [number for number, was_deleted in ended.items() if was_deleted]
     session.execute(_CLOSE, {"tenant": tenant, "clock": clock, "numbers": list(ended), "deleted": deleted})
 
 
-def store_versions(session: Session, versions: Sequence[Version], how: VectorTable) -> set[int]:
+def store_versions(session: PostgresSession, versions: Sequence[Version], how: VectorTable) -> set[int]:
     """Store versions of one tenant with their words and their vectors; returns the numbers of those that have one."""
     tenant, codec = versions[0].draft.scope.tenant, how.codec
     vectors, copies = _vectors(versions, how.model) if how.model is not None else ({}, [])
@@ -372,29 +371,6 @@ def _vectors(
         elif source.draft.vector is not None and source.draft.embedded_by == model:
             own[target.number] = source.draft.vector
     return own, copies
-
-
-def job_rows(written: Written, jobs: Sequence[NewJob], clock: int, codec: PostgresCodec) -> list[tuple[Any, ...]]:
-    """Return the rows of the jobs that a version causes."""
-    return [
-        (
-            written.scope.tenant,
-            job.id,
-            job.task,
-            encode_payload({**job.payload, "record": written.id, "version": written.version}, job.id, codec),
-            "waiting",
-            0,
-            clock,
-            clock,
-        )
-        for job in jobs
-    ]
-
-
-def store_jobs(session: Session, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Store jobs that are new."""
-    if rows:
-        session.copy(_COPY_JOBS, ("text", "text", "text", "text", "text", "int4", "int8", "int8"), rows)
 
 
 def _micros(value: datetime | None) -> int | None:

@@ -28,7 +28,7 @@ class EmbeddingModels(Protocol):
         ...
 
     def has_vectors(self) -> bool:
-        """Say whether there is any vector by the model in use."""
+        """Return whether there is any vector by the model in use."""
         ...
 
     def begin_model(self, name: str, dimension: int) -> int:

@@ -12,16 +12,16 @@ from rememo.model.scope import Scope
 
 
 class JobQueue(Protocol):
-    """Durable later work."""
+    """Durable background jobs."""
 
     def lease(self, tasks: Sequence[str], seconds: float, moment: datetime) -> Job | None:
-        """Take the oldest job that is due, for that long; nobody else gets it meanwhile."""
+        """Take the oldest job that is due, and lease it for that long."""
         ...
 
     def lease_many(
         self, tasks: Sequence[str], seconds: float, moment: datetime, *, limit: int, ids: Sequence[str] | None = None
     ) -> list[Job]:
-        """Take the oldest jobs that are due, at most `limit`, of those named if some are; nobody else gets them meanwhile."""
+        """Take the oldest jobs that are due, at most `limit`, of those named if some are, and lease them."""
         ...
 
     def extend(self, jobs: Sequence[Job], seconds: float, moment: datetime) -> int:

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 from rememo.store.reports import Check, Stats, StoreHealth
 
 
-class Maintenance(Protocol):
+class StoreMaintenance(Protocol):
     """Backup, verification and figures of the whole store."""
 
     def backup(self, path: str) -> None:

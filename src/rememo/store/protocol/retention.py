@@ -7,7 +7,7 @@ from rememo.model.scope import Scope
 from rememo.store.reports import ThinningResult
 
 
-class Retention(Protocol):
+class RecordRetention(Protocol):
     """Removal of what has expired, and of old versions."""
 
     def sweep(self, moment: datetime, *, keys_before: datetime, limit: int) -> int:

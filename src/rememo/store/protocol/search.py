@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
-from rememo.store.timeline import Nearest, Timeline, WordMatch
+from rememo.model.timeline import Timeline
+from rememo.store.matches import Nearest, WordMatch
 
 
 class RecordSearch(Protocol):

@@ -16,9 +16,9 @@ from rememo.store.protocol.audit import AuditLog
 from rememo.store.protocol.embedding_models import EmbeddingModels
 from rememo.store.protocol.erasure import RecordErasure
 from rememo.store.protocol.jobs import JobQueue
-from rememo.store.protocol.maintenance import Maintenance
+from rememo.store.protocol.maintenance import StoreMaintenance
 from rememo.store.protocol.records import RecordReading
-from rememo.store.protocol.retention import Retention
+from rememo.store.protocol.retention import RecordRetention
 from rememo.store.protocol.search import RecordSearch
 from rememo.store.protocol.snapshots import SnapshotStore
 from rememo.store.protocol.transfer import VersionTransfer
@@ -31,8 +31,8 @@ class Store(
     JobQueue,
     SnapshotStore,
     VersionTransfer,
-    Retention,
-    Maintenance,
+    RecordRetention,
+    StoreMaintenance,
     AuditLog,
     EmbeddingModels,
     Protocol,

@@ -16,7 +16,7 @@ _EXAMPLE = "redis://localhost:6379/0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class RedisAddress:
     """Where a Redis server is."""
 
     arguments: dict[str, Any] = field(repr=False)
@@ -32,7 +32,7 @@ def is_redis(url: str) -> bool:
     return url.partition("://")[0] in SCHEMES and "://" in url
 
 
-def parse_address(url: str) -> Address:
+def parse_address(url: str) -> RedisAddress:
     """Return the parts of an address; one that cannot be meant raises `InvalidInput`, which never tells a password."""
     try:
         parts = urlsplit(url)
@@ -64,7 +64,7 @@ def parse_address(url: str) -> Address:
         arguments["username"] = unquote(parts.username)
     if parts.password:
         arguments["password"] = unquote(parts.password)
-    return Address(arguments=arguments, shown=f"{place}/{int(number)}", prefix=prefix)
+    return RedisAddress(arguments=arguments, shown=f"{place}/{int(number)}", prefix=prefix)
 
 
 def _where(parts: SplitResult, port: int | None, given: dict[str, str]) -> tuple[str, str, dict[str, Any]]:

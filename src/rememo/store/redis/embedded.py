@@ -8,20 +8,20 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic, sleep
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from rememo.errors import MissingExtra, StorageError
+from rememo.runtime.context_managers import ClosedAtEnd
 from rememo.store.supervised import SupervisedServer
 
 _LONGEST = 20.0
 
 
-class EmbeddedServer:
+class EmbeddedRedis(ClosedAtEnd):
     """A server on a free port of this machine, in a new folder of its own; it is gone when this is closed.
 
     It also ends when the program ends without closing it.
@@ -66,16 +66,6 @@ class EmbeddedServer:
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def __enter__(self) -> Self:
-        """Return it; it is closed at the end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
-
 
 def connect(port: int) -> Any:
     """Return a client of a server here; it is untyped, as half of the driver is."""
@@ -99,7 +89,7 @@ def _valkey() -> str:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on now."""
+    """Return a port that is free now."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Unpack
 
 from rememo.errors import InvalidInput
 from rememo.model.audit import NewAuditEntry
@@ -13,9 +13,9 @@ from rememo.model.times import from_micros, to_micros
 from rememo.store.audit_chain import with_counts
 from rememo.store.cipher.codec import Encoded, FieldCodec
 from rememo.store.kv.globs import Glob, literal_start
-from rememo.store.kv.protocol import Entry
+from rememo.store.kv.protocol import Entry, SetOptions
+from rememo.store.redis.client import RedisClient
 from rememo.store.redis.scripts import COUNT, GET, GRACE_MILLIS, LOAD, READ, REMOVE, SET, SWEEP, VERSIONS
-from rememo.store.redis.server import Server
 
 _SECOND = 1_000_000
 _MILLI = 1_000
@@ -33,7 +33,9 @@ class RedisKeyValue:
     others may come in between. A `note` is told to `record` once the change is made.
     """
 
-    def __init__(self, server: Server, *, compress_above: int = 0, record: Callable[[NewAuditEntry], object]) -> None:
+    def __init__(
+        self, server: RedisClient, *, compress_above: int = 0, record: Callable[[NewAuditEntry], object]
+    ) -> None:
         self._server = server
         self._above = compress_above
         self._record = record
@@ -47,21 +49,11 @@ class RedisKeyValue:
         return None if row is None else self._entry(tenant, space, (key.encode(), *row))
 
     def set(
-        self,
-        tenant: str,
-        space: str,
-        key: str,
-        value: str,
-        moment: datetime,
-        *,
-        ttl: float | None = None,
-        sliding: bool = False,
-        keep_ttl: bool = False,
-        expected: int | None = None,
-        note: NewAuditEntry | None = None,
+        self, tenant: str, space: str, key: str, value: str, moment: datetime, **options: Unpack[SetOptions]
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
         place, now = _Place(self._server.prefix, tenant, space), to_micros(moment)
+        ttl, expected, note = options.get("ttl"), options.get("expected"), options.get("note")
         life = None if ttl is None else round(ttl * _SECOND)
         arguments = (
             key,
@@ -69,10 +61,10 @@ class RedisKeyValue:
             space,
             self._put(tenant, value),
             _NONE if life is None else now + life,
-            life if sliding and life is not None else _NONE,
+            life if options.get("sliding") and life is not None else _NONE,
             _NONE if life is None else _millis(life),
             _NONE if expected is None else expected,
-            "1" if keep_ttl else _NONE,
+            "1" if options.get("keep_ttl") else _NONE,
         )
         keys = (place.index, place.ends, place.value(key), place.spaces, place.floor)
         version = self._server.run(SET, keys, arguments, wrote=True)

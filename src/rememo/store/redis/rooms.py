@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from rememo.model.times import to_micros
+from rememo.store.redis.client import RedisClient
 from rememo.store.redis.key_value import tenant_start
 from rememo.store.redis.scripts import GRACE_MILLIS, make_script
-from rememo.store.redis.server import Server
 
 _SECOND = 1_000_000
 _ALIVE = """
@@ -109,7 +109,7 @@ return count
 class RedisRoom:
     """The messages of one room, as JSON texts by their ids, in the order they came."""
 
-    def __init__(self, server: Server, tenant: str, room: str, *, most: int, seconds: float) -> None:
+    def __init__(self, server: RedisClient, tenant: str, room: str, *, most: int, seconds: float) -> None:
         start = tenant_start(server.prefix, tenant)
         self._server = server
         self._keys = tuple(f"{start}{part}:{room}" for part in ("order", "messages", "end"))

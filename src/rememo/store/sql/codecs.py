@@ -20,7 +20,7 @@ class SqlCodecs(FieldCodecs[C], Generic[C]):
 
     @abstractmethod
     def locked(self, session: Any, tenant: str) -> C:
-        """Return a tenant's codec inside a transaction; nobody changes its keys until that ends."""
+        """Return a tenant's codec inside a transaction; its keys do not change until that ends."""
 
     @abstractmethod
     def bump_epoch(self, session: Any, tenant: str) -> C:

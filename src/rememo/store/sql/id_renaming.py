@@ -105,7 +105,7 @@ class SqlIdRenaming(SqlPart[D, C]):
             self._rewrite_each(sql, tenant, renames, rewrite)
 
     def rename_unreadable(self, tenant: str, rename: Callable[[str], str]) -> None:
-        """Give the records of a tenant whose keys were dropped other ids, whatever they hold; nobody can decrypt it."""
+        """Give the records of a tenant whose keys were dropped other ids, without reading what they hold."""
         ids = [row[0] for row in self._database.rows(_IDS, (tenant,))]
 
         def run(session: SqlSession) -> None:

@@ -36,7 +36,7 @@ class SqlJobs(SqlPart[D, C]):
         """End many leases in one transaction."""
 
     def lease(self, tasks: Sequence[str], seconds: float, moment: datetime) -> Job | None:
-        """Take the oldest job that is due, for that long; nobody else gets it meanwhile."""
+        """Take the oldest job that is due, and lease it for that long."""
         taken = self.lease_many(tasks, seconds, moment, limit=1)
         return taken[0] if taken else None
 
@@ -102,7 +102,7 @@ class SqlJobs(SqlPart[D, C]):
 
 
 def encode_error(job: Job, error: str | None, codec: FieldCodec | None) -> Any:
-    """Return what went wrong with a job as it is to be stored; nothing where nobody can decrypt it any more."""
+    """Return what went wrong with a job as it is to be stored; nothing for a tenant whose keys were dropped."""
     return None if codec is None else codec.encode_optional(error, "error", job.id, 0)
 
 

@@ -17,7 +17,7 @@ _END = "UPDATE records SET superseded_at = ? WHERE tenant = ? AND number = ?"
 
 
 class SqlThinning(SqlPart[D, C]):
-    """The part of the `Retention` protocol that removes old versions."""
+    """The part of the `RecordRetention` protocol that removes old versions."""
 
     @abstractmethod
     def _lock_for_thinning(self, session: Any, tenant: str) -> None:

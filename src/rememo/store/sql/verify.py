@@ -61,7 +61,7 @@ _RULES = (
 )
 
 Readable = Callable[[str], FieldCodec | None]
-"""Returns a tenant's codec; None when nobody can decrypt its data any more."""
+"""Returns a tenant's codec; None when its keys were dropped."""
 
 
 class SqlVerifier(ABC, Generic[D, C]):

@@ -32,7 +32,7 @@ class SqliteCodecs(SqlCodecs[FieldCodec]):
         return database.write(run, repeatable=repeatable)
 
     def locked(self, session: Connection, tenant: str) -> FieldCodec:  # noqa: ARG002 - the transaction holds the whole file
-        """Return a tenant's codec inside a transaction; nobody else writes meanwhile."""
+        """Return a tenant's codec inside a transaction; no other connection writes meanwhile."""
         return self.get(tenant)
 
     def bump_epoch(self, session: Connection, tenant: str) -> FieldCodec:

@@ -7,50 +7,27 @@ it commits everything that queued meanwhile in one transaction, so that many wri
 import random
 import threading
 import time
-import weakref
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any, TypeVar
 
 import apsw
 
-from rememo.errors import Busy, Closed, Corrupt, ReadOnlyStore, StorageError
+from rememo.errors import Busy, Closed, StorageError
 from rememo.files import PRIVATE_MODE, create_file
 from rememo.store.migrations import MigrationPlan
 from rememo.store.sql.session import Values
 from rememo.store.sqlite import forks
-from rememo.store.sqlite.connection import MEMORY, Connection, connect
+from rememo.store.sqlite.checkpointer import Checkpointer
+from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.connector import SqliteConnector
 from rememo.store.sqlite.errors import DAMAGED, translate
-from rememo.store.sqlite.migrate import check_ours, migrate, plan
-from rememo.store.sqlite.readonly import FileVersion, connect_to_read, file_version
+from rememo.store.sqlite.readers import Readers
 from rememo.store.sqlite.write_queue import QueuedWrite, WriteQueue
 
 T = TypeVar("T")
 
-_LEAST_SQLITE = 3_051_003  # the fix for the WAL-reset bug, which can damage a file that several processes write
-_CHECKPOINT_PAGES = 4_000
-_LARGE_LOG_PAGES = 16_000
-_EAGER_AFTER = 0.05
-
 _CHECKPOINT_PATIENCE = 0.02
-
-
-class _Reader:
-    """A connection for reads, of one thread or one backup; the lock is contended only by a fork or a close."""
-
-    __slots__ = ("__weakref__", "connection", "lock", "state")
-
-    def __init__(self) -> None:
-        self.connection: Connection | None = None
-        self.state: FileVersion | None = None
-        """How the file was when it was opened, where it can only be read."""
-        self.lock = threading.RLock()
-
-    def close(self) -> None:
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
 
 
 class SqliteDatabase:
@@ -66,34 +43,24 @@ class SqliteDatabase:
         contract: bool = False,
         file_mode: int = PRIVATE_MODE,
     ) -> None:
-        if apsw.SQLITE_VERSION_NUMBER < _LEAST_SQLITE:
-            raise StorageError(
-                f"apsw brings SQLite {apsw.sqlite_lib_version()}, which can damage files; pip install --upgrade apsw"
-            )
-        self.path = MEMORY if path == MEMORY else str(Path(path).absolute())
-        self._synchronous = "FULL" if durability == "full" else "NORMAL"
-        self._busy_timeout = busy_timeout
-        self._max_bytes = max_bytes
-        self._contract = contract
-        self._file_mode = file_mode
-        self.migrated: MigrationPlan | None = None
-        """What was done to the file when it was opened."""
-        self.read_only = False
-        """Whether the file can only be read: it lies on a read-only medium, or is somebody else's."""
+        self._connector = SqliteConnector(
+            path,
+            durability=durability,
+            busy_timeout=busy_timeout,
+            max_bytes=max_bytes,
+            contract=contract,
+            file_mode=file_mode,
+        )
+        self.path = self._connector.path
+        self.in_memory = self._connector.in_memory
+        """Whether there is no file at all."""
         self._closed = False
-        self._contended = False
         self._lock = threading.RLock()
         self._write_queue = WriteQueue(self._do_group)
         self._checks: list[Callable[[Connection], None]] = []
-        self._local = threading.local()
-        self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
-        self._enrolling = threading.Lock()
-        self._held: list[_Reader] = []
-        self._checkpoint_due = threading.Event()
-        self._checkpointed_pages = 0
-        self._checkpointer: threading.Thread | None = None
+        self._readers = Readers(self._connector, self._need_open)
+        self._checkpointer = Checkpointer(self._move_log)
         self._writer: Connection | None = None
-        self._functions: dict[str, Callable[..., Any]] = {}
         with self._lock:
             # Known to forks before anything is open: they wait for the lock, and carry no half-open file over.
             forks.enrol(self)
@@ -105,134 +72,28 @@ class SqliteDatabase:
         return self.path
 
     @property
-    def in_memory(self) -> bool:
-        """Whether there is no file at all."""
-        return self.path == MEMORY
+    def migrated(self) -> MigrationPlan | None:
+        """What was done to the file when it was opened."""
+        return self._connector.migrated
 
-    # ---- connections
+    @property
+    def read_only(self) -> bool:
+        """Whether the file can only be read: it lies on a read-only medium, or is somebody else's."""
+        return self._connector.read_only
 
-    def _connect(self) -> Connection:
-        connection = connect_to_read(self.path) if self.read_only else connect(self.path, self._file_mode)
-        connection.set_busy_handler(self._patience(self._busy_timeout))
-        connection.pragma("synchronous", self._synchronous)
-        connection.pragma("temp_store", "MEMORY")
-        connection.pragma("cache_size", -32_768)
-        # What is deleted is overwritten, always: an erasure could not find what an earlier change left in a free corner.
-        connection.pragma("secure_delete", 1)
-        # Else a statement over a partial index is planned anew for each set of values, which costs more than to run it.
-        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        for name, function in self._functions.items():
-            connection.create_scalar_function(name, function, deterministic=True)
-        return connection
+    def _open_writer(self) -> Connection:
+        return self._connector.connect_to_write(self._checkpointer.after_commit)
 
     def define(self, name: str, function: Callable[..., Any]) -> None:
         """Let statements call a function that gives the same for the same."""
         with self._lock:
-            self._functions[name] = function
+            self._connector.functions[name] = function
             if self._writer is not None:
                 self._writer.create_scalar_function(name, function, deterministic=True)
-            with self._enrolling:
-                readers = list(self._readers)
-        for reader in readers:
+        for reader in self._readers.all():
             with reader.lock:
                 if reader.connection is not None:
                     reader.connection.create_scalar_function(name, function, deterministic=True)
-
-    def _open_writer(self) -> Connection:
-        self._need_whole()
-        self.read_only = False
-        try:
-            try:
-                return self._open(self._prepare)
-            except (apsw.ReadOnlyError, apsw.CantOpenError) as error:
-                # What cannot be written may still be read.
-                if self.in_memory or not Path(self.path).is_file():
-                    raise
-                self.read_only = True
-                try:
-                    return self._open(self._need_current)
-                except apsw.CantOpenError:
-                    raise error from None
-        except Exception as error:
-            raise translate(error, self.path) from error
-
-    def _open(self, prepare: Callable[[Connection], None]) -> Connection:
-        connection = self._connect()
-        try:
-            prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _prepare(self, connection: Connection) -> None:
-        """Make a file ready to be written; one that cannot be raises `apsw.ReadOnlyError`."""
-        if connection.readonly("main"):
-            raise apsw.ReadOnlyError
-        # A file of another program is refused before anything in it is changed.
-        check_ours(connection, self.path)
-        self._share(connection)
-        if self._max_bytes:
-            connection.pragma("max_page_count", max(1, self._max_bytes // connection.pragma("page_size")))
-        self.migrated = migrate(connection, self.path, contract=self._contract)
-        connection.set_wal_hook(self._after_commit)
-
-    def _need_current(self, connection: Connection) -> None:
-        """Refuse a file that cannot be read before it was brought up to date."""
-        check_ours(connection, self.path)
-        self.migrated = plan(connection, self.path)
-        if self.migrated.steps:
-            raise ReadOnlyStore(
-                f"{self.path} is read-only, and of an older Rememo or empty: copy it to where it can be written and open"
-                " it there, which brings it up to date"
-            )
-
-    def _need_whole(self) -> None:
-        """Refuse a log without its file: SQLite takes an empty file for a new one and throws the log away."""
-        if self.in_memory:
-            return
-        # In this order: a file that is just being made has its first page before its log has anything.
-        log, file = _size(self.path + "-wal"), _size(self.path)
-        if log and not file:
-            raise Corrupt(
-                f"{self.path} is empty or gone, but its log {self.path}-wal is not; nothing was changed:"
-                " put the file back, or remove the log too to start anew"
-            )
-
-    def _share(self, connection: Connection) -> None:
-        if self.in_memory:
-            return
-        wait, tries = self._patience(self._busy_timeout), 0
-        while True:
-            try:
-                mode = connection.pragma("journal_mode", "WAL")
-            except apsw.BusyError:
-                # Several processes make the same file: SQLite does not wait here by itself, lest two wait for each other.
-                if not wait(tries):
-                    raise
-                tries += 1
-                continue
-            if mode != "wal":
-                raise StorageError(f"{self.path} lies where SQLite cannot share it between processes; use a local disk")
-            return
-
-    def _patience(self, seconds: float) -> Callable[[int], bool]:
-        started = 0.0
-
-        def wait(tries: int) -> bool:
-            # SQLite's own waiting backs off, which gives the longest waiter the worst chance. Here it has the best.
-            nonlocal started
-            now = time.monotonic()
-            if tries == 0:
-                started = now
-            if now - started > seconds:
-                return False
-            self._contended = True
-            eager = now - started > _EAGER_AFTER
-            time.sleep(0.0001 if eager else random.uniform(0.0002, 0.0006))  # noqa: S311 - jitter, not a secret
-            return True
-
-        return wait
 
     # ---- reads
 
@@ -276,51 +137,29 @@ class SqliteDatabase:
                 except DAMAGED as error:
                     raise translate(error, self.path) from error
             return
-        reader: _Reader | None = getattr(self._local, "reader", None)
-        if reader is None:
-            reader = self._local.reader = self._enrol()
+        reader = self._readers.of_thread()
         with reader.lock:
             try:
-                if self.read_only:
-                    self._follow_changes(reader)
-                if reader.connection is None:
-                    self._need_open()
-                    reader.connection = self._connect()
-                    reader.connection.pragma("query_only", 1)
-                yield reader.connection
+                yield self._readers.connection_of(reader)
             except DAMAGED as error:
                 raise translate(error, self.path) from error
-
-    def _follow_changes(self, reader: _Reader) -> None:
-        """Open a file anew that somebody else has changed: without locks, SQLite does not notice."""
-        if reader.connection is None or not reader.connection.in_transaction:
-            state = file_version(self.path)
-            if state != reader.state:
-                reader.close()
-                reader.state = state
-
-    def _enrol(self) -> _Reader:
-        reader = _Reader()
-        with self._enrolling:
-            self._readers.add(reader)
-        return reader
 
     def copy_to(self, path: str) -> None:
         """Write a compact copy of one consistent state to a new file, which must not be there; writers go on meanwhile."""
         self._need_open()
         try:
-            create_file(path, self._file_mode)
+            create_file(path, self._connector.file_mode)
         except OSError as error:
             raise StorageError(f"{path} cannot be written: {error.strerror}") from error
         if self.in_memory:
             with self._reading() as connection:
                 connection.execute("VACUUM INTO ?", (path,))
             return
-        reader = self._enrol()
+        reader = self._readers.add()
         with reader.lock:
             try:
                 self._need_open()
-                reader.connection = self._connect()
+                reader.connection = self._connector.connect()
                 reader.connection.execute("VACUUM INTO ?", (path,))
             except (apsw.CorruptError, apsw.NotADBError) as error:
                 raise translate(error, self.path) from error
@@ -340,7 +179,7 @@ class SqliteDatabase:
         return self._write_queue.submit(run)
 
     def before_writes(self, check: Callable[[Connection], None]) -> None:
-        """Run a check at the beginning of every transaction that writes; what it raises is what each writer is told."""
+        """Run a check at the beginning of every transaction that writes; each writer of the group raises what it raises."""
         self._checks.append(check)
 
     def write_without_trace(self, run: Callable[[Connection], T]) -> T:
@@ -348,16 +187,7 @@ class SqliteDatabase:
 
         Readers that take too long keep it in the log: then `Busy` is raised, and what was done is done.
         """
-
-        def overwriting(connection: Connection) -> T:
-            before = connection.pragma("secure_delete")
-            connection.pragma("secure_delete", 1)
-            try:
-                return run(connection)
-            finally:
-                connection.pragma("secure_delete", before)
-
-        result = self.write(overwriting)
+        result = self.write(run)
         if not self.in_memory:
             with self._lock:
                 try:
@@ -374,9 +204,9 @@ class SqliteDatabase:
         with self._lock:
             try:
                 connection = self._need_writer()
-                if self._contended:
+                if self._connector.contended:
                     # Others wait for this file: let go of the processor, so that the writer before us is not us again.
-                    self._contended = False
+                    self._connector.contended = False
                     time.sleep(0.0002)
                 connection.execute("BEGIN IMMEDIATE")
                 for check in self._checks:
@@ -416,47 +246,15 @@ class SqliteDatabase:
         if not alone:
             connection.execute("RELEASE one")
 
-    # ---- checkpoints: inside a commit they are its slowest moments (p99 6 ms against 0.6), so a thread does them
+    # ---- the write-ahead log
 
-    def _after_commit(self, _connection: Connection, _name: str, pages: int) -> int:
-        # Counted from the last time: under steady writing the log is never wholly moved and its length never small.
-        if pages < self._checkpointed_pages:
-            self._checkpointed_pages = 0
-        if pages - self._checkpointed_pages >= _CHECKPOINT_PAGES:
-            self._checkpointed_pages = pages
-            if self._checkpointer is None:
-                self._checkpointer = threading.Thread(target=self._checkpoint, name="rememo-checkpoint", daemon=True)
-                self._checkpointer.start()
-            self._checkpoint_due.set()
-        return apsw.SQLITE_OK
-
-    def _checkpoint(self) -> None:
-        due = self._checkpoint_due
-        while True:
-            due.wait()
-            due.clear()
-            if self._closed:
-                return
-            try:
-                self._move_log(wait=False)
-                # What came in meanwhile is little: with it moved too, the next writer starts the log over.
-                with self._lock:
-                    pages = self._move_log(wait=False)
-                # Readers may have kept it from starting over; wait for them when it has grown far.
-                if pages > _LARGE_LOG_PAGES:
-                    self._move_log(wait=True)
-            except (StorageError, Closed):
-                # Another process does it, or the disk is full: the log keeps everything until the next time.
-                continue
-
-    def _move_log(self, *, wait: bool) -> int:
-        with self._reading() as connection:
+    def _move_log(self, *, wait: bool = False, alone: bool = False) -> int:
+        """Move what can be moved of the log into the file; returns how many pages it has."""
+        with self._lock if alone else nullcontext(), self._reading() as connection:
             # Writers wait while a checkpoint waits for readers, and a backup reads for long: be brief.
-            connection.set_busy_handler(self._patience(_CHECKPOINT_PATIENCE))
+            connection.set_busy_handler(self._connector.busy_handler(_CHECKPOINT_PATIENCE))
             mode = apsw.SQLITE_CHECKPOINT_RESTART if wait else apsw.SQLITE_CHECKPOINT_PASSIVE
             return connection.wal_checkpoint(mode=mode)[0]
-
-    # ---- bytes that must go
 
     def empty_log(self, seconds: float) -> bool:
         """Move the whole log into the file and cut it to nothing; False when others read it all that time.
@@ -470,7 +268,7 @@ class SqliteDatabase:
 
     @contextmanager
     def standing_still(self, seconds: float) -> Generator[Connection | None]:
-        """Lend a connection in a transaction while nobody writes the file and its log is empty; None when it never was.
+        """Lend a connection in a transaction while the file is not written and its log is empty; None when it never was.
 
         An empty log cannot be moved into the file, and whoever reads without it keeps others from moving theirs.
         """
@@ -478,12 +276,12 @@ class SqliteDatabase:
             yield None
             return
         ends = time.monotonic() + seconds
-        reader = self._enrol()
+        reader = self._readers.add()
         with reader.lock:
             try:
                 self._need_open()
-                connection = reader.connection = self._connect()
-                connection.set_busy_handler(self._patience(_CHECKPOINT_PATIENCE))
+                connection = reader.connection = self._connector.connect()
+                connection.set_busy_handler(self._connector.busy_handler(_CHECKPOINT_PATIENCE))
                 connection.execute("SELECT 1 FROM tenants LIMIT 1").fetchall()
                 while True:
                     # First without keeping anybody from writing: what is left then is little. Another may be at it.
@@ -510,7 +308,7 @@ class SqliteDatabase:
             connection.execute("BEGIN IMMEDIATE")
         except apsw.BusyError:
             return False
-        if _size(self.path + "-wal") == 0:
+        if self._connector.log_bytes() == 0:
             return True
         connection.execute("ROLLBACK")
         return False
@@ -521,16 +319,10 @@ class SqliteDatabase:
         """Wait for what is running and let go of the file; closing twice is harmless."""
         with self._lock:
             self._closed = True
-            self._checkpoint_due.set()
-            with self._enrolling:
-                readers = list(self._readers)
-            for reader in readers:
-                with reader.lock:
-                    reader.close()
+            self._checkpointer.stop()
+            self._readers.close()
             self._close_writer()
-        thread = self._checkpointer
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(5)
+        self._checkpointer.join(5)
 
     def _close_writer(self) -> None:
         if self._writer is not None:
@@ -553,32 +345,21 @@ class SqliteDatabase:
         Waits for what is running, and keeps other threads from opening anything until the fork is over.
         """
         self._lock.acquire()
-        self._enrolling.acquire()
-        if self.in_memory:
-            return
-        self._held = list(self._readers)
-        for reader in self._held:
-            reader.lock.acquire()
-            reader.close()
-        self._close_writer()
+        self._readers.pause()
+        if not self.in_memory:
+            self._close_writer()
 
     def after_fork_in_parent(self) -> None:
         """Go on; connections open again when they are needed."""
-        while self._held:
-            self._held.pop().lock.release()
-        self._enrolling.release()
+        self._readers.resume()
         self._lock.release()
 
     def after_fork_in_child(self) -> None:
         """Start anew: no thread, lock or connection of the parent is carried over."""
         self._lock = threading.RLock()
         self._write_queue.start_over()
-        self._local = threading.local()
-        self._readers = weakref.WeakSet()
-        self._enrolling = threading.Lock()
-        self._held = []
-        self._checkpoint_due = threading.Event()
-        self._checkpointer = None
+        self._readers.start_over()
+        self._checkpointer.start_over()
 
 
 def _roll_back(connection: Connection | None) -> None:
@@ -590,9 +371,3 @@ def _roll_back(connection: Connection | None) -> None:
 
 def _cause(connection: Connection | None) -> int:
     return 0 if connection is None else connection.system_errno
-
-
-def _size(path: str) -> int:
-    with suppress(OSError):
-        return Path(path).stat().st_size
-    return 0

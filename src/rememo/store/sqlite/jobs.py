@@ -39,7 +39,7 @@ class SqliteJobs(SqlJobs[SqliteDatabase, SqliteCodecs], SqlitePart):
     def lease_many(
         self, tasks: Sequence[str], seconds: float, moment: datetime, *, limit: int, ids: Sequence[str] | None = None
     ) -> list[Job]:
-        """Take the oldest jobs that are due, at most `limit`, of those named if some are; nobody else gets them meanwhile."""
+        """Take the oldest jobs that are due, at most `limit`, of those named if some are, and lease them."""
         values: dict[str, Any] = {
             "now": to_micros(moment),
             "tasks": dump_json(list(tasks)),

@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 from rememo.errors import AlreadyExists, StorageError
 from rememo.model.audit import NewAuditEntry
 from rememo.model.check import dump_json
-from rememo.model.record import Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
 from rememo.store.audit_chain import with_counts
-from rememo.store.cipher.codec import FieldCodec
 from rememo.store.commits import draft_of, jobs_with_embedding
 from rememo.store.filter_sql import IS_LISTED
 from rememo.store.kv.protocol import UNCOUNTED
 from rememo.store.reports import Stats, StoreHealth
+from rememo.store.sql.existing_version import ExistingVersion, content_of
 from rememo.store.sql.models import model_in_use, need_model
 from rememo.store.sql.snapshots import SqlSnapshots
 from rememo.store.sqlite.audit_entries import append_audit_entry
@@ -108,7 +107,7 @@ class SqliteKeeping(SqlSnapshots[SqliteDatabase, SqliteCodecs], SqlitePart):
         with self._database.snapshot() as connection:
             for stored in versions:
                 existing = self._existing_version(connection, stored)
-                if existing is not None and existing.text_and_time != _text_and_time(stored):
+                if existing is not None and existing.content != content_of(stored):
                     clashing.append(stored.record.id)
         return clashing
 
@@ -159,15 +158,12 @@ class SqliteKeeping(SqlSnapshots[SqliteDatabase, SqliteCodecs], SqlitePart):
                 )  # fmt: skip
                 added += 1
                 _give_back(connection, stored)
-            elif existing.text_and_time != _text_and_time(stored):
-                raise AlreadyExists(
-                    f"record {record.id!r} has another version {record.version} here; nothing was loaded"
-                )
-            elif existing.open and superseded_at is not None:
+            else:
+                existing.need_same_content(stored)
+                if superseded_at is None or not existing.open:
+                    continue
                 row = index_line(record.scope, self._analyze(record.text), codec.blind_index)
                 retire(connection, existing.number, record.scope, row, at=superseded_at, deleted=record.deleted)
-            else:
-                continue
             latest[tenant] = max(latest.get(tenant, 0), times.recorded_at, superseded_at or 0)
         for tenant, at in latest.items():
             tick(connection, tenant, at)
@@ -179,14 +175,23 @@ class SqliteKeeping(SqlSnapshots[SqliteDatabase, SqliteCodecs], SqlitePart):
             move(connection)
         return added
 
-    def _existing_version(self, connection: Connection, stored: StoredVersion) -> "_ExistingVersion | None":
+    def _existing_version(self, connection: Connection, stored: StoredVersion) -> ExistingVersion | None:
         record = stored.record
         row: Any = connection.execute(
-            "SELECT number, superseded_at, recorded_at, kind, text, data, metadata FROM records"
+            "SELECT number, arrival, created_at, superseded_at, recorded_at, kind, text, data, metadata FROM records"
             " WHERE tenant = ? AND id = ? AND version = ?",
             (record.scope.tenant, record.id, record.version),
         ).get
-        return None if row is None else _ExistingVersion(row, record, self._codecs.get(record.scope.tenant))
+        if row is None:
+            return None
+        number, arrival, created_at, superseded_at, recorded_at, kind, *encoded = row
+        codec = self._codecs.get(record.scope.tenant)
+        text, data, metadata = (
+            codec.decode(value, field, record.id, record.version)
+            for field, value in zip(("text", "data", "metadata"), encoded, strict=True)
+        )
+        content = (recorded_at, kind, text, data, metadata)
+        return ExistingVersion(number, arrival, created_at, superseded_at is None, content)
 
     # ---- reclaiming
 
@@ -300,21 +305,6 @@ class SqliteKeeping(SqlSnapshots[SqliteDatabase, SqliteCodecs], SqlitePart):
             )
 
 
-class _ExistingVersion:
-    """A version as the file has it."""
-
-    __slots__ = ("number", "open", "text_and_time")
-
-    def __init__(self, row: Any, record: Record, codec: FieldCodec) -> None:
-        self.number, superseded_at, recorded_at, kind, *kept = row
-        self.open: bool = superseded_at is None
-        text, data, metadata = (
-            codec.decode(value, field, record.id, record.version)
-            for field, value in zip(("text", "data", "metadata"), kept, strict=True)
-        )
-        self.text_and_time = (recorded_at, kind, text, data, metadata)
-
-
 def _arrival(connection: Connection, stored: StoredVersion) -> int | None:
     """Return the arrival of the version before, if this one goes on with its life."""
     row: Any = connection.execute(
@@ -332,11 +322,6 @@ def _give_back(connection: Connection, stored: StoredVersion) -> None:
         "UPDATE records SET superseded_at = ? WHERE tenant = ? AND id = ? AND version < ? AND superseded_at > ?",
         (began, record.scope.tenant, record.id, record.version, began),
     )
-
-
-def _text_and_time(stored: StoredVersion) -> tuple[int, str, str, str, str]:
-    record = stored.record
-    return to_micros(record.recorded_at), record.kind, record.text, dump_json(record.data), dump_json(record.metadata)
 
 
 def _vector(blob: bytes | None) -> NDArray[np.float32] | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from rememo.model.audit import NewAuditEntry
 from rememo.model.check import dump_json
@@ -12,7 +12,7 @@ from rememo.model.times import to_micros
 from rememo.store.audit_chain import with_counts
 from rememo.store.audit_trail import mask_key_names
 from rememo.store.cipher.codec import Encoded, FieldCodec
-from rememo.store.kv.protocol import FIELD, Entry, value_identity
+from rememo.store.kv.protocol import FIELD, Entry, SetOptions, value_identity
 from rememo.store.kv.rounds import rounds
 from rememo.store.sql.key_value import SECOND, SqlKeyValue, to_entry
 from rememo.store.sqlite.audit_entries import append_audit_entry
@@ -45,21 +45,11 @@ class SqliteKeyValue(SqlKeyValue[SqliteDatabase, SqliteCodecs]):
         return None if row is None else (row[0], to_entry(row, space, codec))
 
     def set(
-        self,
-        tenant: str,
-        space: str,
-        key: str,
-        value: str,
-        moment: datetime,
-        *,
-        ttl: float | None = None,
-        sliding: bool = False,
-        keep_ttl: bool = False,
-        expected: int | None = None,
-        note: NewAuditEntry | None = None,
+        self, tenant: str, space: str, key: str, value: str, moment: datetime, **options: Unpack[SetOptions]
     ) -> int | None:
         """Store a value and return its version; None when `expected` is not the version that is there."""
         now = to_micros(moment)
+        ttl, expected, note = options.get("ttl"), options.get("expected"), options.get("note")
         life = None if ttl is None else round(ttl * SECOND)
 
         def run(connection: Connection) -> int | None:
@@ -76,8 +66,8 @@ class SqliteKeyValue(SqlKeyValue[SqliteDatabase, SqliteCodecs]):
                 return None
             version = held + 1 if row is not None else _floor(connection, tenant) + 1
             kept = codec.encode(value, FIELD, value_identity(space, key), version)
-            if not (keep_ttl and alive):
-                ends, slides = None if life is None else now + life, life if sliding else None
+            if not (options.get("keep_ttl") and alive):
+                ends, slides = None if life is None else now + life, life if options.get("sliding") else None
             connection.execute(_SET, (tenant, space, name, kept, version, ends, slides))
             if note is not None:
                 append_audit_entry(connection, mask_key_names(note, codec))

@@ -39,7 +39,7 @@ class SqliteModels(SqlModels[SqliteDatabase, SqliteCodecs], SqlitePart):
         return left, [Unembedded(row[0], row[1], row[2], row[3], self._text(*row[1:])) for row in rows]
 
     def _text(self, tenant: str, id: str, version: int, kept: Encoded) -> str:
-        """Return a text; one that nobody can read any more has none."""
+        """Return a text; one whose keys were dropped has none."""
         return "" if self._codecs.is_unreadable(tenant) else self._codecs.get(tenant).decode(kept, "text", id, version)
 
     def put_vectors(self, model: int, vectors: Sequence[tuple[int, NDArray[np.float32] | None]]) -> None:

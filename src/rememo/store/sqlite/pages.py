@@ -9,9 +9,10 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from rememo.errors import Corrupt, StorageError
+from rememo.runtime.context_managers import ClosedAtEnd
 
 TABLE_LEAF, TABLE_INNER, INDEX_LEAF, INDEX_INNER = 0x0D, 0x05, 0x0A, 0x02
 
@@ -37,7 +38,7 @@ class Row:
     values: tuple[Any, ...]
 
 
-class Pages:
+class Pages(ClosedAtEnd):
     """The pages of a file under its log. Close it after use."""
 
     def __init__(self, path: str) -> None:
@@ -65,12 +66,6 @@ class Pages:
             )
         self.usable = self.size - reserved
         self.count = length or -(-len(self._file) // self.size)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the file."""

@@ -32,7 +32,7 @@ def connect_to_read(path: str) -> Connection:
     """Open a file for reading only, in the first way that works; raises what SQLite says to the last one.
 
     A log that was left behind is read as well. Where SQLite cannot lock the file it does not notice that somebody else
-    writes it: whoever keeps the connection must compare `file_state`.
+    writes it: a caller that keeps the connection compares `file_version`.
     """
     failure: apsw.Error = apsw.CantOpenError()
     for connection in _ways(path):

@@ -11,6 +11,7 @@ from rememo.model.filters import Filter
 from rememo.model.record import FOUND, Record
 from rememo.model.scope import Scope
 from rememo.model.times import to_micros
+from rememo.store.matches import WordMatch
 from rememo.store.scope_cache import ScopeColumns
 from rememo.store.scope_search import ScopeSearch
 from rememo.store.sqlite.filter_sql import RECORD_COLUMNS, selects, union
@@ -19,7 +20,6 @@ from rememo.store.sqlite.reading import to_record
 from rememo.store.sqlite.scope_cache import TIMELINE_COLUMNS, add_rows
 from rememo.store.sqlite.words import match
 from rememo.store.sqlite.writing import vector_place
-from rememo.store.timeline import WordMatch
 
 
 class SqliteSearch(ScopeSearch, SqlitePart):

@@ -15,7 +15,7 @@ _REMOVE_RECORDS = "DELETE FROM records WHERE number IN (SELECT value FROM json_e
 
 
 class SqliteThinning(SqlThinning[SqliteDatabase, SqliteCodecs], SqlitePart):
-    """The part of the `Retention` protocol that removes old versions of a file."""
+    """The part of the `RecordRetention` protocol that removes old versions of a file."""
 
     def _lock_for_thinning(self, session: Connection, tenant: str) -> None:
         """Nothing to do: the transaction holds the whole file."""

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from rememo.store.migrations import MigrationPlan
-from rememo.store.sqlite.connection import connect
-from rememo.store.sqlite.database import MEMORY, SqliteDatabase
+from rememo.store.sqlite.connection import MEMORY, connect
+from rememo.store.sqlite.database import SqliteDatabase
 from rememo.store.sqlite.errors import translate
 from rememo.store.sqlite.migrate import check_ours, plan
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rememo.model.scope import Scope
+from rememo.store.matches import WordMatch
 from rememo.store.sqlite.connection import Connection
-from rememo.store.timeline import WordMatch
 
 BUCKETS = 16
 MOST_COUNTED = 3

@@ -1,4 +1,4 @@
-"""Turns: writes of many threads, done in groups by one of them at a time.
+"""The write queue: writes of many threads, committed in groups by one of them at a time (group commit).
 
 Whoever comes while nobody leads becomes the leader and does everything that has queued; the others sleep until their
 write is done, or until they are made the next leader. A group shares one commit, and so one wait for the disk.
@@ -18,7 +18,7 @@ _GLANCE = 0.00005
 
 
 class QueuedWrite(Generic[T]):
-    """A write waiting for its turn, and what came of it."""
+    """A write that waits to be committed, and its result."""
 
     __slots__ = ("done", "error", "result", "run", "wake")
 

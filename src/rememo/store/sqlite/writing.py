@@ -239,7 +239,7 @@ class WriterState:
     head: AuditHead | None
 
     def holds(self, connection: Connection, tenant: str) -> bool:
-        """Say, inside a transaction, whether nobody has written since: neither others nor this connection."""
+        """Return, inside a transaction, whether no connection has written since."""
         return (
             self.connection is connection
             and self.tenant == tenant

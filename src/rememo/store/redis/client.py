@@ -1,4 +1,4 @@
-"""Server: the connections to one Redis server, what it is doing, and scripts run on it."""
+"""The client of Redis: the connections to one Redis server, what it is doing, and scripts run on it."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from redis.retry import Retry
 from rememo.errors import Closed, Unavailable
 from rememo.model.health import Health
 from rememo.runtime.locks import ForkLock
-from rememo.store.redis.address import Address
+from rememo.store.redis.address import RedisAddress
 from rememo.store.redis.errors import translate
 from rememo.store.redis.scripts import Script
 
@@ -27,13 +27,13 @@ _HOLD_OFF = 1.0
 _log = logging.getLogger("rememo.redis")
 
 
-class Server:
+class RedisClient:
     """One server, or a cluster of them; thread-safe, and a forked child makes connections of its own.
 
     Whoever cannot reach it gets `Unavailable`; it is tried again with the next call, so it comes back by itself.
     """
 
-    def __init__(self, address: Address, *, name: str, without: str) -> None:
+    def __init__(self, address: RedisAddress, *, name: str, without: str) -> None:
         """Connect; one that cannot be reached raises at once. `without` says what goes on when it is lost."""
         self._address = address
         self._name = name

@@ -1,0 +1,23 @@
+"""Classes whose objects are closed at the end of a `with` block."""
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Self
+
+
+class ClosedAtEnd(ABC):
+    """A context manager that is itself, and closes itself at the end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of everything; closing twice is harmless."""
+
+    def __enter__(self) -> Self:
+        """Return it; it is closed at the end."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
