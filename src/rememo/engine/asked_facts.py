@@ -12,7 +12,7 @@ from rememo.model.fact import predicate_of
 from rememo.model.filters import Condition, Filter
 from rememo.model.hit import Hit
 from rememo.model.record import Record
-from rememo.recall.asked import PLACES, SINGLE, asked_predicates, asks_where
+from rememo.recall.asked import PLACES, SINGLE, asked_predicates, asks_where, names_other_favourite
 from rememo.recall.tense import asks_about_past
 from rememo.recall.types import Question
 
@@ -22,6 +22,8 @@ _ELSEWHERE: Final = 0.85
 """What is left of the score of a fact that names no place, where the question asks for one."""
 _BESIDE: Final = 0.93
 """What is left of the score of a fact of another kind than the question asks for."""
+_OTHER_FAVOURITE: Final = 0.5
+"""What is left of the score of a favourite of another kind than the question asks for."""
 _MOST_WORDS: Final = 12
 _BY_KIND, _LEAST, _MOST_FACTS = 0.9, 0.3, 8
 """The score of facts that only their kind speaks for, in parts of the best, and at the least; and how many are read."""
@@ -44,6 +46,10 @@ class AskedFacts:
         if not predicates:
             return list(hits)
         where, past = asks_where(self.question.text), asks_about_past(self.question.text)
+        hits = [
+            scale(hit, _OTHER_FAVOURITE, "asked") if names_other_favourite(self.question.text, hit.text) else hit
+            for hit in hits
+        ]
         judged = [hit if past else self._lifted(hit, predicates, where=where) for hit in hits]
         direct: set[str] = set()
         if self._facts_wanted:
