@@ -10,7 +10,7 @@ from rememo.collections.pruning import enforce_limits
 from rememo.errors import InvalidInput
 from rememo.model.check import check_json, check_label, check_text, dump_json
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.record_wrapper import RecordWrapper
 from rememo.model.times import to_utc_or_none
 
 _SHOWN = 1_000
@@ -18,15 +18,8 @@ _SHOWN = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class Action(RecordWrapper):
     """An action as it stands in a record."""
-
-    record: Record
-
-    @property
-    def id(self) -> str:
-        """The record's id."""
-        return self.record.id
 
     @property
     def tool(self) -> str:

@@ -4,19 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rememo.model.record import Record
+from rememo.model.record_wrapper import RecordWrapper
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(RecordWrapper):
     """What was said, by whom and when."""
-
-    record: Record
-
-    @property
-    def id(self) -> str:
-        """The record's id."""
-        return self.record.id
 
     @property
     def role(self) -> str:

@@ -17,22 +17,15 @@ from rememo.errors import InvalidInput
 from rememo.model.check import check_label, check_limit, check_text
 from rememo.model.filters import Condition
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.record_wrapper import RecordWrapper
 from rememo.model.times import to_utc_or_none
 
 _PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class Post(RecordWrapper):
     """A post as it stands in a record."""
-
-    record: Record
-
-    @property
-    def id(self) -> str:
-        """The record's id."""
-        return self.record.id
 
     @property
     def content(self) -> str:

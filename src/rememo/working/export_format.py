@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from rememo.collections.base import check_choice, check_external_id, check_priority, value_id
 from rememo.collections.limits import MessageLimits, read_limits
-from rememo.collections.tasks import STATUSES
+from rememo.collections.plan_item import STATUSES
 from rememo.collections.thoughts import STEPS
 from rememo.collections.working_limits import LIMITS, WorkingLimits
 from rememo.engine.engine import Engine
