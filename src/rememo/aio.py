@@ -2161,7 +2161,7 @@ class AsyncFlow(Mirror):
     ) -> AsyncGenerator["FlowState"]:
         """Lend the state for a block: started where there is none, resumed where it is paused.
 
-        An exception inside pauses or clears the flow, as told, and is raised on. Otherwise the flow stays as the block
+        An exception inside pauses or clears the flow, as `on_error` says, and is raised on. Otherwise the flow stays as the block
         leaves it.
         """
         manager = self._own.run(user, on_error=on_error)

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from rememo.client.files import download
 from rememo.client.remote import RemoteAudit, RemoteContextValues, RemoteKeyValues, RemoteWorking
-from rememo.errors import VersionConflict
 from rememo.model.check import check_function
+from rememo.runtime.retry import retry_on_conflict
 
 _MOST_TRIES: Final = 1_000
 
@@ -38,18 +38,18 @@ class ClientKeyValues(RemoteKeyValues):
         process was faster, so it must not do anything else.
         """
         check_function(change, "change")
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> tuple[int, Any]:
             # The version first: a value written in between is then not taken for the one of that version.
             version = self.version(key)
-            value = change(super().get(key) if version else default)
-            try:
-                self.compare_and_set(
-                    key, value, expected_version=version, ttl=ttl, sliding=sliding, keep_ttl=ttl is None
-                )
-            except VersionConflict:
-                continue
+            return version, change(RemoteKeyValues.get(self, key) if version else default)
+
+        def write(prepared: tuple[int, Any]) -> Any:
+            version, value = prepared
+            self.compare_and_set(key, value, expected_version=version, ttl=ttl, sliding=sliding, keep_ttl=ttl is None)
             return value
-        raise VersionConflict(f"key {key!r} changed {_MOST_TRIES} times while it was being updated; try again later")
+
+        return retry_on_conflict(prepare, write, f"key {key!r}", attempts=_MOST_TRIES)
 
 
 class ClientContextValues(RemoteContextValues):

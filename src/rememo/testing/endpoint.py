@@ -16,7 +16,9 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
+
+from rememo.runtime.closing import Closing
 
 CHAT: Final = "/chat/completions"
 EMBEDDINGS: Final = "/embeddings"
@@ -98,7 +100,7 @@ class ReceivedRequest:
         return "\n".join(str(message["content"]) for message in self.body.get("messages", []))
 
 
-class ScriptedEndpoint:
+class ScriptedEndpoint(Closing):
     """Answers `/v1/chat/completions`, `/v1/embeddings` and `/v1/models` on loopback as told; thread-safe.
 
     Scripted answers are used up in their order, path by path; after them, and without any, `default` answers chats and
@@ -170,12 +172,6 @@ class ScriptedEndpoint:
         """Let go of what is held, and end."""
         self.release()
         self.down()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # ---- inside
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Literal, cast
+from typing import Any, Literal, Required, TypedDict, cast
 
 from rememo.engine.view import View, ViewHolder
 from rememo.errors import (
@@ -28,6 +28,16 @@ from rememo.working.type_schema import PartialSchema
 
 _MOST_TRIES = 1_000
 _SECOND = timedelta(seconds=1)
+
+
+class FlowDeclaration(TypedDict, total=False):
+    """What declares a flow: the named arguments of `Memory.flow`."""
+
+    steps: Required[Sequence[str]]
+    ttl: float | str | timedelta
+    sliding: bool
+    transitions: Mapping[str, Iterable[str]] | None
+    models: Mapping[str, Any] | None
 
 
 class Flow(ViewHolder):
@@ -145,10 +155,10 @@ class Flow(ViewHolder):
         """Merge data in, then move to the next step as declared; past the last one raises `InvalidStep`."""
 
         def following(state: FlowState) -> str:
-            place = self._step_index(state) + 1
-            if place == len(self._steps):
+            index = self._step_index(state) + 1
+            if index == len(self._steps):
                 raise InvalidStep(f"{self._what} of {state.user!r} is at its last step {state.step!r}; clear() ends it")
-            return self._steps[place]
+            return self._steps[index]
 
         return self._move(user, following, data, expected_version)
 
@@ -178,7 +188,7 @@ class Flow(ViewHolder):
     def run(self, user: str | None = None, *, on_error: Literal["clear", "pause"] = "pause") -> Generator[FlowState]:
         """Lend the state for a block: started where there is none, resumed where it is paused.
 
-        An exception inside pauses or clears the flow, as told, and is raised on. Otherwise the flow stays as the block
+        An exception inside pauses or clears the flow, as `on_error` says, and is raised on. Otherwise the flow stays as the block
         leaves it.
         """
         if on_error not in ("clear", "pause"):
@@ -208,7 +218,7 @@ class Flow(ViewHolder):
             return
         except RememoError as failure:
             # What went wrong in the block matters more than what went wrong after it.
-            error.add_note(f"{self._what} of {user!r} could not be told to {on_error}: {failure}")
+            error.add_note(f"{self._what} of {user!r} could not {on_error}: {failure}")
 
     # ---- changing
 
@@ -236,28 +246,28 @@ class Flow(ViewHolder):
     def _change(
         self, user: str | None, change: Callable[[FlowState], FlowState], expected: int | None = None
     ) -> FlowState:
-        """Replace a state by what a function makes of it; nothing comes in between."""
+        """Replace a state by what a function makes of it, atomically."""
         user = self._user(user)
         if expected is not None:
             check_version(expected)
 
         def prepare() -> tuple[FlowState, FlowState]:
-            held = self._need(user)
-            if expected is not None and held.version != expected:
+            state = self._need(user)
+            if expected is not None and state.version != expected:
                 raise VersionConflict(
-                    f"{self._what} of {user!r} is at version {held.version}, not {expected};"
+                    f"{self._what} of {user!r} is at version {state.version}, not {expected};"
                     " read it again and repeat the change"
                 )
-            return held, change(held)
+            return state, change(state)
 
         def write(states: tuple[FlowState, FlowState]) -> FlowState:
-            held, changed = states
-            if changed is held:
-                return held
+            state, changed = states
+            if changed is state:
+                return state
             now = self._view.engine.now()
-            ends = now + self._ttl if self._sliding else held.expires_at
+            ends = now + self._ttl if self._sliding else state.expires_at
             if ends > now:
-                stored = self._store(replace(changed, updated_at=now, expires_at=ends), now, expected=held.version)
+                stored = self._store(replace(changed, updated_at=now, expires_at=ends), now, expected=state.version)
                 if stored is not None:
                     return stored
             raise VersionConflict(f"{self._what} of {user!r} changed or ended meanwhile")
@@ -293,8 +303,8 @@ class Flow(ViewHolder):
             {step: models[step].plain(value) if step in models else value for step, value in data.items()}, "data"
         )
 
-    def _merge(self, held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-        data = self._check_object(merge_patch(held, changes), f"data of {self._what}")
+    def _merge(self, current: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+        data = self._check_object(merge_patch(current, changes), f"data of {self._what}")
         for step in changes.keys() & self._models.keys() & data.keys():
             self._models[step].check(data[step], whole=False)
         return data
@@ -327,7 +337,7 @@ class Flow(ViewHolder):
 
     def _user(self, user: str | None) -> str:
         if user is None and self._scope.user is None:
-            raise InvalidInput(f"{self._what} needs to know whose state is meant: give user, or bind the view to one")
+            raise InvalidInput(f"{self._what} needs a user: give user=, or bind the view to one")
         narrowed = self._scope.narrow(user=user).user
         return check_label(narrowed, "user")
 

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rememo.collections.message import Message
 from rememo.collections.turn import Image, check_roles, check_turn, model_input, turn_data
@@ -15,6 +14,7 @@ from rememo.model.ids import new_id
 from rememo.model.record import Record
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
+from rememo.runtime.closing import Closing
 from rememo.safety.redaction import redact_fields
 from rememo.settings import Settings
 
@@ -23,7 +23,7 @@ _MOST_HOURS = 24 * 3_660
 _WITHOUT = "recent messages cannot be read or written until it is back"
 
 
-class RecentMessages:
+class RecentMessages(Closing):
     """The latest messages of one room on a Redis server, with no store beside: for conversations that may be forgotten.
 
     The room holds at most `max_messages` and is gone `ttl_hours` after its last message. When one comes too many, the
@@ -145,16 +145,6 @@ class RecentMessages:
     def close(self) -> None:
         """Let go of the server; closing twice is harmless."""
         self._server.close()
-
-    def __enter__(self) -> Self:
-        """Return it; it is closed at the end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
 
     # ---- inside
 
