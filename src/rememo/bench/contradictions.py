@@ -5,13 +5,13 @@ hold at the end had a later one not been said), ``holds`` (facts that hold then)
 were not tuned on. A fact has ``subject``, ``predicate`` and ``object`` (or a list of objects that are as good).
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rememo.bench.labelled_rows import read_labelled_rows
 from rememo.extract import extract
 from rememo.learn.oppositions import SubjectPredicate, arrange_all
 from rememo.learn.statements import Statement, folded
@@ -72,11 +72,8 @@ def _share(good: int, bad: int) -> float:
 def measure(path: str | Path, *, held_out: bool | None = None) -> ContradictionScores:
     """Read every life of a labelled file and count. ``held_out`` chooses one part; None takes both."""
     scores = ContradictionScores()
-    with Path(path).open(encoding="utf-8") as lines:
-        for line in lines:
-            row: dict[str, Any] = json.loads(line)
-            if held_out is None or bool(row.get("held_out")) == held_out:
-                _score(scores, row)
+    for row in read_labelled_rows(path, held_out=held_out):
+        _score(scores, row)
     return scores
 
 

@@ -6,7 +6,6 @@ list of those that are as good), and may have ``valid_from``/``valid_to`` (the b
 ``optional``: finding it is right, missing it is no miss.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rememo.bench.labelled_rows import read_labelled_rows
 from rememo.extract import ExtractedFact, extract
 from rememo.extract.predicates import normalise_object
 
@@ -69,11 +69,8 @@ class FactScores:
 def measure(path: str | Path, *, held_out: bool | None = None) -> FactScores:
     """Extract from every message of a labelled file and count. ``held_out`` chooses one part; None takes both."""
     scores = FactScores()
-    with Path(path).open(encoding="utf-8") as lines:
-        for line in lines:
-            row: dict[str, Any] = json.loads(line)
-            if held_out is None or bool(row.get("held_out")) == held_out:
-                _score(scores, row)
+    for row in read_labelled_rows(path, held_out=held_out):
+        _score(scores, row)
     return scores
 
 
