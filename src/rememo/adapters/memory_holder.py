@@ -49,12 +49,12 @@ class MemoryHolder(Closing):
                 f"memory must be a Memory, a view of one, or where to open one, not {type(memory).__name__};"
                 " many may open one file, and adapters do not hold up an event loop"
             )
-        self._given = isinstance(memory, Memory)
+        self._is_given = isinstance(memory, Memory)
         self._memory = memory if isinstance(memory, Memory) else Memory(memory, embedder=embedder, clock=clock)
 
     def close(self) -> None:
         """Close the memory if it was opened here; a given one stays open."""
-        if not self._given:
+        if not self._is_given:
             self._memory.close()
 
     async def __aenter__(self) -> Self:

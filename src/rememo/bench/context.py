@@ -147,13 +147,13 @@ def store(memory: Memory, scope: BenchScope) -> None:
     """Store a scope's messages as a user would, and learn from them."""
     agents = {question.addressee for question in scope.questions} - {None}
     with memory.batch() as batch:
-        for place, message in enumerate(scope.messages):
+        for index, message in enumerate(scope.messages):
             if not message.text.strip():
                 continue
             asker, agent = labels(scope)
             view = batch.scope(room=message.room, user=asker or message.speaker, agent=agent)
             role = "assistant" if message.speaker in agents else "user"
-            view.messages.add(role, message.text, id=str(place), at=message.time)
+            view.messages.add(role, message.text, id=str(index), at=message.time)
     if batch.receipt is not None:
         batch.receipt.wait(_LEARNING)
 
@@ -169,16 +169,16 @@ def _wanted_sentences(scope: BenchScope, analyzer: Analyzer) -> Iterator[tuple[B
         Turn(speaker=message.speaker, text=message.text, at=message.time, personal=True) for message in scope.messages
     ]
     sessions: dict[str, list[int]] = defaultdict(list)
-    for place, message in enumerate(scope.messages):
-        sessions[message.session].append(place)
+    for index, message in enumerate(scope.messages):
+        sessions[message.session].append(index)
     for question in scope.questions:
         asking = set(analyzer.terms(f"{question.text} {question.answer}"))
         wanted: list[str] = []
-        for places in sessions.values():
-            questions = {number: asking for number, place in enumerate(places) if place in question.evidence}
+        for indices in sessions.values():
+            questions = {number: asking for number, index in enumerate(indices) if index in question.evidence}
             if questions:
                 wanted += [
-                    text for _, text in answer_sentences([turns[place] for place in places], questions, analyzer)
+                    text for _, text in answer_sentences([turns[index] for index in indices], questions, analyzer)
                 ]
         if wanted:
             yield question, wanted

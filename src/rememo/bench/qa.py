@@ -168,8 +168,8 @@ def measure(
                 break
             done_count += left
             tasks: list[tuple[str, BenchQuestion, Way]] = [
-                (f"{number}:{place}:{way}", question, way)
-                for place, question in enumerate(scope.questions[:left])
+                (f"{number}:{index}:{way}", question, way)
+                for index, question in enumerate(scope.questions[:left])
                 for way in ways
             ]
             due = [task for task in tasks if task[0] not in log.done]
@@ -301,7 +301,7 @@ class _AnswerLog:
             if "correct" in line:
                 groups[line["way"], ALL].append(line)
                 groups[line["way"], line["category"]].append(line)
-        order = {way: place for place, way in enumerate(WAYS)}
+        order = {way: index for index, way in enumerate(WAYS)}
         accuracies = [
             _accuracy(way, category, groups[way, category])
             for way, category in sorted(
@@ -350,7 +350,7 @@ class _ScopeContexts:
             plain = PlainWords(self._scope)
             shows["words"] = lambda question: self._lines(plain.search(question), self._budget)
         if "full" in self._ways:
-            newest = sorted(range(len(self._scope.messages)), key=lambda place: -place)
+            newest = sorted(range(len(self._scope.messages)), key=lambda index: -index)
             whole = self._lines(newest, self._full)
             shows["full"] = lambda _: whole
         return shows
@@ -359,17 +359,17 @@ class _ScopeContexts:
         if self._memory is not None:
             self._memory.close()
 
-    def _lines(self, places: Sequence[int], budget: int) -> str:
+    def _lines(self, indices: Sequence[int], budget: int) -> str:
         """Return the first messages that fit, in the order in which they were said."""
         counter, chosen = default_counter(), dict[int, str]()
-        for place in places:
-            message = self._scope.messages[place]
+        for index in indices:
+            message = self._scope.messages[index]
             line = f"{message.time:%Y-%m-%d %H:%M} {message.speaker}: {message.text}"
             budget -= counter.count(line) + 1
             if budget < 0:
                 break
-            chosen[place] = line
-        return "\n".join(chosen[place] for place in sorted(chosen))
+            chosen[index] = line
+        return "\n".join(chosen[index] for index in sorted(chosen))
 
 
 def answers(path: str | Path) -> Iterator[dict[str, Any]]:

@@ -166,10 +166,10 @@ def _messages(count: int, *, seed: int) -> list[dict[str, Any]]:
         {
             "text": text,
             "kind": "message",
-            "occurred_at": _START + timedelta(minutes=max(seed, 0) + place),
+            "occurred_at": _START + timedelta(minutes=max(seed, 0) + index),
             "learn": False,
         }
-        for place, text in enumerate(talk(count, seed=seed))
+        for index, text in enumerate(talk(count, seed=seed))
     ]
 
 

@@ -90,9 +90,9 @@ class RemoteView:
         except NotFound:
             return None
 
-    def get(self, wanted: Filter, _: datetime) -> Record | None:
+    def get(self, filter: Filter, _: datetime) -> Record | None:
         """Return the record of an id."""
-        return self.find((wanted.ids or ("",))[0])
+        return self.find((filter.ids or ("",))[0])
 
     def history(self, _: Scope, id: str) -> list[Record]:
         """Return all versions of a record."""

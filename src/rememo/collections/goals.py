@@ -99,6 +99,6 @@ class Goals(PlanCollection):
         known_at: datetime | None = None,
     ) -> "list[Goal]":
         """Return the latest `limit` goals, oldest first; `parent` asks for the parts of a goal."""
-        wanted = None if status is None else check_choice(status, "status", STATUSES)
-        filter = self._filter(data={"status": wanted, "parent": parent}, metadata=metadata, known_at=known_at)
+        checked_status = None if status is None else check_choice(status, "status", STATUSES)
+        filter = self._filter(data={"status": checked_status, "parent": parent}, metadata=metadata, known_at=known_at)
         return [Goal(record) for record in self._read(filter, limit, offset)]

@@ -54,8 +54,8 @@ class Message(RecordWrapper):
     @property
     def external_id(self) -> tuple[str, str] | None:
         """The platform's ids of the chat and of the message."""
-        held = self.record.data.get("external_id")
-        return None if held is None else (held[0], held[1])
+        stored = self.record.data.get("external_id")
+        return None if stored is None else (stored[0], stored[1])
 
     @property
     def reply_to(self) -> str | None:

@@ -55,8 +55,8 @@ class Post(RecordWrapper):
     @property
     def external_id(self) -> tuple[str, str] | None:
         """The platform and the post's id there."""
-        held = self.record.data.get("external_id")
-        return None if held is None else (held[0], held[1])
+        stored = self.record.data.get("external_id")
+        return None if stored is None else (stored[0], stored[1])
 
     @property
     def published_at(self) -> datetime:
@@ -121,15 +121,15 @@ class Posts(Collection):
         most = check_limit(n, "n")
         filter = self._filter()
         filter = filter.narrowed(conditions=(Condition("data", ("location",), "$exists", True),))
-        places: dict[str, str] = {}
+        locations: dict[str, str] = {}
         offset = 0
-        while len(places) < most and (page := self._read(filter, _PAGE, offset)):
+        while len(locations) < most and (page := self._read(filter, _PAGE, offset)):
             for record in reversed(page):
-                place = str(record.data["location"]).strip()
-                if place:
-                    places.setdefault(place.casefold(), place)
+                location = str(record.data["location"]).strip()
+                if location:
+                    locations.setdefault(location.casefold(), location)
             offset += len(page)
-        return [*places.values()][:most]
+        return [*locations.values()][:most]
 
     def list(
         self,

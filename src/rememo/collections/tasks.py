@@ -178,9 +178,9 @@ class Tasks(PlanCollection):
         known_at: datetime | None = None,
     ) -> "list[Task]":
         """Return the latest `limit` tasks, oldest first; `parent` asks for the parts of a task."""
-        wanted = None if status is None else check_choice(status, "status", STATUSES)
+        checked_status = None if status is None else check_choice(status, "status", STATUSES)
         filter = self._filter(
-            data={"status": wanted, "goal": goal, "parent": parent}, metadata=metadata, known_at=known_at
+            data={"status": checked_status, "goal": goal, "parent": parent}, metadata=metadata, known_at=known_at
         )
         return [Task(record) for record in self._read(filter, limit, offset)]
 

@@ -83,8 +83,10 @@ class Thoughts(Collection):
         known_at: datetime | None = None,
     ) -> "list[Thought]":
         """Return the latest `limit` thoughts, oldest first; `offset` passes over the newest."""
-        wanted = None if step is None else _step(step)
-        filter = self._filter(data={"step": wanted}, after=after, before=before, metadata=metadata, known_at=known_at)
+        checked_step = None if step is None else _step(step)
+        filter = self._filter(
+            data={"step": checked_step}, after=after, before=before, metadata=metadata, known_at=known_at
+        )
         return [Thought(record) for record in self._read(filter, limit, offset)]
 
 

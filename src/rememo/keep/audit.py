@@ -198,10 +198,10 @@ def add_check(view: View, check: ComplianceCheck | None, *, content: bool) -> Ca
     if audit is None:
         raise InvalidInput("auditing is off, so nobody would see the flags; open the memory with Settings(audit=True)")
 
-    def add(given: ComplianceCheck) -> ComplianceCheck:
-        check_function(given, "a compliance check")
-        audit.add_check(view.scope, given, content=content)
-        return given
+    def add(function: ComplianceCheck) -> ComplianceCheck:
+        check_function(function, "a compliance check")
+        audit.add_check(view.scope, function, content=content)
+        return function
 
     return add if check is None else add(check)
 
@@ -237,7 +237,7 @@ def _describe_missing(first: int, until: int) -> str:
 
 
 def _check_head(head: object) -> None:
-    held = head if isinstance(head, AuditHead) else None
-    fits = held is not None and isinstance(held.count, int) and isinstance(held.hash, str)  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-    if held is None or not fits or held.count < 0 or len(held.hash) != _HASH_CHARS:
+    checked = head if isinstance(head, AuditHead) else None
+    fits = checked is not None and isinstance(checked.count, int) and isinstance(checked.hash, str)  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+    if checked is None or not fits or checked.count < 0 or len(checked.hash) != _HASH_CHARS:
         raise InvalidInput("head must be what audit.head() returned: AuditHead(count=…, hash=…)")

@@ -176,8 +176,8 @@ class MemoryCollections(Records):
         from rememo.working.flow_provider import declare_flow
         from rememo.working.flows import Flow
 
-        made = Flow(self._view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
-        return declare_flow(self._view, made)
+        declared = Flow(self._view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
+        return declare_flow(self._view, declared)
 
     def typed(
         self,

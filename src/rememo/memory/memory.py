@@ -135,7 +135,7 @@ class Memory(Closing, MemoryCollections, MemoryContext, MemoryVersions, MemoryUp
 
     def as_of(self, moment: str | datetime) -> Memory:
         """Return a read-only view of what was known at a snapshot or a moment."""
-        return _memory(Memory, self._view.at(self._moment(moment)))
+        return _memory(Memory, self._view.at(self._to_time(moment)))
 
     def close(self) -> None:
         """Let go of the store, for every view of it; closing twice is harmless."""

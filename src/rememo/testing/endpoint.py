@@ -206,7 +206,7 @@ class ScriptedEndpoint(Closing):
 def vector_of(text: str, dimension: int) -> list[float]:
     """Return the vector of a text: the same for the same text, of unit length."""
     digest = hashlib.shake_256(text.encode()).digest(dimension * 2)
-    numbers = [int.from_bytes(digest[place * 2 : place * 2 + 2]) / 32_768 - 1 for place in range(dimension)]
+    numbers = [int.from_bytes(digest[index * 2 : index * 2 + 2]) / 32_768 - 1 for index in range(dimension)]
     length = math.sqrt(sum(number * number for number in numbers)) or 1.0
     return [number / length for number in numbers]
 
@@ -283,7 +283,7 @@ class _EndpointHandler(BaseHTTPRequestHandler):
                 error = {"error": {"message": answer.message, "type": "scripted", "code": None}}
                 self._json(answer.status, error, retry_after=answer.retry_after)
             case VectorReply(rows=rows):
-                data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
+                data = [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)]
                 words = len(str(body.get("input")).split())
                 usage = {"prompt_tokens": words, "total_tokens": words}
                 self._json(_OK, {"object": "list", "data": data, "model": body.get("model"), "usage": usage})

@@ -67,9 +67,9 @@ class RedisPrefixes:
 def lend_prefixes(kind: str) -> Generator[RedisPrefixes]:
     """Give addresses on a server of a kind: one of `servers()`."""
     if kind == "yours":
-        places = RedisPrefixes(os.environ[VARIABLE])
-        yield places
-        places.close()
+        prefixes = RedisPrefixes(os.environ[VARIABLE])
+        yield prefixes
+        prefixes.close()
     else:
         with RedisServer(program=None if kind == "valkey" else shutil.which(kind)) as server:
             yield RedisPrefixes(server.url().partition("?")[0])

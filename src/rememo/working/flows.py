@@ -317,9 +317,9 @@ class Flow(ViewHolder):
     def _check_move(self, state: FlowState, step: str) -> None:
         allowed = self._allowed.get(state.step)
         if allowed is not None and step not in allowed:
-            known = ", ".join(step for step in self._steps if step in allowed) or "nowhere"
+            targets = ", ".join(step for step in self._steps if step in allowed) or "nowhere"
             raise InvalidStep(
-                f"{self._what} of {state.user!r} cannot go from step {state.step!r} to {step!r}; from there it goes to {known}"
+                f"{self._what} of {state.user!r} cannot go from step {state.step!r} to {step!r}; from there it goes to {targets}"
             )
         model = self._models.get(state.step)
         if model is not None and self._steps.index(step) > self._step_index(state):

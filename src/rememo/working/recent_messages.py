@@ -109,11 +109,11 @@ class RecentMessages(Closing):
     def history(self, limit: int = 20, offset: int = 0, *, roles: str | Iterable[str] | None = None) -> list[Message]:
         """Return the latest `limit` messages, oldest first; `offset` passes over the newest."""
         most, passed = check_limit(limit), check_offset(offset)
-        wanted = check_roles(roles, self._settings)
-        if wanted is None:
+        checked_roles = check_roles(roles, self._settings)
+        if checked_roles is None:
             return [self._message(text) for text in self._room.read(-passed - most, -passed - 1, self._now())]
         messages = [self._message(text) for text in self._room.read(0, -1, self._now())]
-        chosen = [message for message in messages if message.role in wanted]
+        chosen = [message for message in messages if message.role in checked_roles]
         return chosen[max(len(chosen) - passed - most, 0) : max(len(chosen) - passed, 0)]
 
     def latest(self, n: int = 1) -> list[Message]:
@@ -162,7 +162,7 @@ class RecentMessages(Closing):
         metadata: Mapping[str, Any] | None = None,
         at: datetime | None = None,
     ) -> Record:
-        settings, moment = self._settings, self._now()
+        settings, received_at = self._settings, self._now()
         check_turn(role, content, data, settings)
         depth = settings.max_depth
         fields: dict[str, Any] = {
@@ -182,32 +182,32 @@ class RecentMessages(Closing):
             data=fields["data"],
             metadata=fields["metadata"],
             scope=self._scope.narrow(user=user),
-            created_at=moment,
-            recorded_at=moment,
+            created_at=received_at,
+            recorded_at=received_at,
             occurred_at=None if at is None else to_utc(at, "at"),
         )
 
     def _add(self, records: Sequence[Record]) -> list[Message]:
-        taken = self._room.add([(record.id, _to_json(record)) for record in records], self._now())
-        if taken is not None:
-            raise AlreadyExists(f"message {taken!r} is in room {self._scope.room!r} already; nothing was added")
+        duplicate = self._room.add([(record.id, _to_json(record)) for record in records], self._now())
+        if duplicate is not None:
+            raise AlreadyExists(f"message {duplicate!r} is in room {self._scope.room!r} already; nothing was added")
         return [Message(record) for record in records]
 
     def _message(self, text: str) -> Message:
-        held: dict[str, Any] = json.loads(text)
-        stored = to_utc(held["stored_at"], "stored_at")
+        stored: dict[str, Any] = json.loads(text)
+        stored_at = to_utc(stored["stored_at"], "stored_at")
         return Message(
             Record(
-                id=held["id"],
+                id=stored["id"],
                 version=1,
                 kind="message",
-                text=held["text"],
-                data=held["data"],
-                metadata=held["metadata"],
-                scope=self._scope.narrow(user=held["user"]),
-                created_at=stored,
-                recorded_at=stored,
-                occurred_at=None if held["at"] is None else to_utc(held["at"], "at"),
+                text=stored["text"],
+                data=stored["data"],
+                metadata=stored["metadata"],
+                scope=self._scope.narrow(user=stored["user"]),
+                created_at=stored_at,
+                recorded_at=stored_at,
+                occurred_at=None if stored["at"] is None else to_utc(stored["at"], "at"),
             )
         )
 

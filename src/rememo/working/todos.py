@@ -131,10 +131,10 @@ def _subtree(plan: Sequence[Todo], index: int) -> "list[Todo]":
 
 def _order_plan(tasks: Sequence[Task]) -> list[Todo]:
     """Return tasks in the order of a plan; one whose whole is not among them stands on its own."""
-    known = {task.id for task in tasks}
+    ids = {task.id for task in tasks}
     below: dict[str | None, list[Task]] = {}
     for task in sorted(tasks, key=_urgency):
-        below.setdefault(task.parent if task.parent in known else None, []).append(task)
+        below.setdefault(task.parent if task.parent in ids else None, []).append(task)
     plan: list[Todo] = []
     placed: set[str] = set()
     _add_subtree(below.get(None, []), below, plan, placed)

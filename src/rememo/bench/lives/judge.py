@@ -122,7 +122,7 @@ def _judge(scores: DoorScores, life: str, question: LifeQuestion, answered: Answ
         return
     failed = " and ".join(name for name, right in (("first hit", first), ("context", shown)) if not right)
     lines = [f"{life}: {question.text} ({question.about}; holds: {', '.join(question.holds)}): {failed}"]
-    lines += [f"    hit {place}: {hit}" for place, hit in enumerate(answered.hits[:_SHOWN], 1)]
+    lines += [f"    hit {rank}: {hit}" for rank, hit in enumerate(answered.hits[:_SHOWN], 1)]
     lines += [f"    outdated: {line}" for line in outdated]
     scores.misses.append("\n".join(lines))
 

@@ -41,12 +41,12 @@ class Told:
         """Return what was found, best first, and what of it goes into a prompt: not what stands behind what replaced it."""
         self.time = datetime.fromisoformat(at)
         found = self.store.search(() if user is None else (user,), query=question)
-        places = {(item.namespace, item.key): place for place, item in enumerate(found)}
+        ranks = {(item.namespace, item.key): index for index, item in enumerate(found)}
         hits = [item.value["text"] for item in found]
         prompt = [
-            hits[place]
-            for place, item in enumerate(found)
-            if item.status != "superseded" or places.get(item.superseded_by, place) >= place
+            hits[index]
+            for index, item in enumerate(found)
+            if item.status != "superseded" or ranks.get(item.superseded_by, index) >= index
         ]
         return {"hits": hits, "prompt": prompt}
 

@@ -121,9 +121,9 @@ def quality(make: Any, folder: Path, file: Path, seconds: float) -> dict[str, An
     cases = [json.loads(line) for line in file.read_text().splitlines()]
     total = sum(len(case["questions"]) for case in cases)
     for number, case in enumerate(cases):
-        place = folder / f"scope-{number}"
-        place.mkdir()
-        peer = make(place)
+        scope_folder = folder / f"scope-{number}"
+        scope_folder.mkdir()
+        peer = make(scope_folder)
         peer.converse(case["turns"])
         for question in case["questions"]:
             nearest = set(peer.ask(question, 10))

@@ -88,7 +88,7 @@ def _growth_chart(visit: Visit, series: Sequence[tuple[str, tuple[str, ...]]]) -
     begin, end = first[0].at, last[0].at + timedelta(microseconds=1)
     edges = equal_steps(min(begin, end - _LEAST), end, _COLUMNS)
     counts = [
-        [memory.count(kind=kinds, after=edges[place], before=edges[place + 1]) for place in range(_COLUMNS)]
+        [memory.count(kind=kinds, after=edges[index], before=edges[index + 1]) for index in range(_COLUMNS)]
         for _, kinds in series
     ]
     return chart_columns(edges, counts)

@@ -85,7 +85,9 @@ def _group_by_day(
                 "content": pretty_json(message.content) if message.role == "tool" else message.content,
                 "calls": [_tool_call(call) for call in message.tool_calls[:_MOST_CALLS]],
                 "more_calls": max(0, len(message.tool_calls) - _MOST_CALLS),
-                "images": [place for place, image in enumerate(message.images, 1) if is_embedded(image)][:_MOST_IMAGES],
+                "images": [number for number, image in enumerate(message.images, 1) if is_embedded(image)][
+                    :_MOST_IMAGES
+                ],
                 "elsewhere": [label(image) for image in message.images if not is_embedded(image)][:_MOST_IMAGES],
                 "more_images": max(0, len(message.images) - _MOST_IMAGES),
                 "learned": [_learned_item(record) for record in records[:_LEARNED]],

@@ -216,7 +216,7 @@ def _write(memory: "Memory", caller: ToolCaller, items: list[dict[str, Any]]) ->
     now = datetime.now(UTC)
     # Recreated items come last, and items of one call keep their order.
     stamped = [
-        {**item, "source": caller.source, "occurred_at": now + place * _MICROSECOND} for place, item in enumerate(items)
+        {**item, "source": caller.source, "occurred_at": now + index * _MICROSECOND} for index, item in enumerate(items)
     ]
     return memory.add_many(stamped)
 

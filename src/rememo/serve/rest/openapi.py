@@ -172,7 +172,7 @@ def openapi_document() -> dict[str, Any]:
 
 def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
     operation, doc = call.operation, getdoc(call.function) or ""
-    beside = [parameter for parameter in call.parameters if parameter.place != "body"]
+    beside = [parameter for parameter in call.parameters if parameter.location != "body"]
     description: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.name.partition(".")[0]],
@@ -221,7 +221,7 @@ def _extra_statuses(call: OperationSpec) -> tuple[int, ...]:
     more = (413, 415)
     if call.operation.right != "read":
         more += (507,)
-    if any(parameter.place == "header" and parameter.name == "expected_version" for parameter in call.parameters):
+    if any(parameter.location == "header" and parameter.name == "expected_version" for parameter in call.parameters):
         more += (412,)
     return (*more, 501) if call.operation.method_path == "documents.add" else more
 
@@ -235,9 +235,9 @@ def _result_schema(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]
 
 
 def _parameter(parameter: Parameter, known: dict[str, Any]) -> dict[str, Any]:
-    if parameter.place == "path":
+    if parameter.location == "path":
         return {"name": parameter.name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-    if parameter.place == "header":
+    if parameter.location == "header":
         says = (
             "A retry with the same key has no further effect."
             if parameter.name == "key"

@@ -22,7 +22,7 @@ from rememo.serve.rest.schemas import takes_objects, type_parts, wire_type
 from rememo.serve.serializer import field_names
 from rememo.serve.validation_errors import describe_errors, list_errors
 
-Place = Literal["path", "query", "body", "header"]
+Location = Literal["path", "query", "body", "header"]
 HEADERS: Final = {"key": "Idempotency-Key", "expected_version": "If-Match"}
 SCOPE: Final = ("tenant", "agent", "user", "room", "pool", "as_of")
 """The parameters of every route: they narrow the key's scope, or read the past."""
@@ -39,7 +39,7 @@ class Parameter:
     """One parameter of a route."""
 
     name: str
-    place: Place
+    location: Location
     hint: Any
     """The type in the method's signature."""
     type: Any
@@ -78,13 +78,13 @@ class OperationSpec:
 
     def _parameter(self, parameter: inspect.Parameter, hint: Any) -> Parameter:
         operation = self.operation
-        place: Place = "query" if operation.verb in ("GET", "DELETE") else "body"
+        location: Location = "query" if operation.verb in ("GET", "DELETE") else "body"
         if f"{{{parameter.name}}}" in operation.path:
-            place = "path"
+            location = "path"
         elif parameter.name in HEADERS and (parameter.name == "key" or operation.verb in ("PATCH", "DELETE")):
-            place = "header"
+            location = "header"
         special = operation.method_path.startswith("messages.") and parameter.name in _SPECIAL
-        kind = str if place == "path" else _SPECIAL[parameter.name] if special else wire_type(hint)
+        kind = str if location == "path" else _SPECIAL[parameter.name] if special else wire_type(hint)
         if kind is None:
             raise TypeError(
                 f"{operation.name}: nothing of {parameter.name} can come over a wire; leave it out in the table"
@@ -94,9 +94,9 @@ class OperationSpec:
         what, parts = type_parts(hint)
         lists = "list" in ((what, *(type_parts(part)[0] for part in parts)) if what == "union" else (what,))
         return Parameter(
-            parameter.name, place, hint, kind, default, required,
-            as_json=place == "query" and takes_objects(hint),
-            many=place == "query" and lists,
+            parameter.name, location, hint, kind, default, required,
+            as_json=location == "query" and takes_objects(hint),
+            many=location == "query" and lists,
             is_moment=what == "union" and str in parts and datetime in parts,
         )  # fmt: skip
 
@@ -105,9 +105,9 @@ class OperationSpec:
         """Whether the operation has body parameters."""
         return self.operation.more or bool(self.parameters_in("body"))
 
-    def parameters_in(self, place: Place) -> list[Parameter]:
+    def parameters_in(self, location: Location) -> list[Parameter]:
         """Return the parameters in one place."""
-        return [parameter for parameter in self.parameters if parameter.place == place]
+        return [parameter for parameter in self.parameters if parameter.location == location]
 
     @cached_property
     def body(self) -> type[BaseModel]:
