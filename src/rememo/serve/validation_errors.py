@@ -70,10 +70,10 @@ def describe_errors(error: "ValidationError") -> str:
 def _describe_error(field: str, group: "list[ErrorDetails]") -> str:
     problem = group[0]
     kind, value = problem["type"], problem["input"]
-    own = _CHECKS.get(field.rpartition(".")[2])
-    if own is not None and kind != "missing":
+    check = _CHECKS.get(field.rpartition(".")[2])
+    if check is not None and kind != "missing":
         try:
-            own(value)
+            check(value)
         except InvalidInput as error:
             return str(error)
     nouns = list(dict.fromkeys(_NOUNS[each["type"]] for each in group if each["type"] in _NOUNS))
@@ -84,8 +84,8 @@ def _describe_error(field: str, group: "list[ErrorDetails]") -> str:
     if kind == "json_invalid":
         return f"not valid JSON: {problem.get('ctx', {}).get('error', problem['msg'])}"
     if nouns and len(group) == len([each for each in group if each["type"] in _NOUNS]):
-        shown = reprlib.repr(value) if kind in _SHOW_VALUE and len(group) == 1 else type(value).__name__
-        return f"{field} must be {' or '.join(nouns)}, not {shown}"
+        described = reprlib.repr(value) if kind in _SHOW_VALUE and len(group) == 1 else type(value).__name__
+        return f"{field} must be {' or '.join(nouns)}, not {described}"
     if kind in _TIME_ERRORS:
         return f"{field} is not an ISO 8601 time: {reprlib.repr(value)}"
     if kind == "literal_error":
