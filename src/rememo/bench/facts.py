@@ -84,16 +84,16 @@ def _score(scores: FactScores, row: dict[str, Any]) -> None:
         previous=row.get("previous"),
     )
     scores.messages += 1
-    left = list(extracted)
+    unmatched = list(extracted)
     for label in row["facts"]:
-        hit = next((fact for fact in left if _same(fact, label)), None)
+        hit = next((fact for fact in unmatched if _same(fact, label)), None)
         if hit is not None:
-            left.remove(hit)
+            unmatched.remove(hit)
             scores.right[hit.predicate] += 1
         elif not label.get("optional"):
             scores.missed.append((text, _format_label(label)))
             scores.missed_by[next(iter(_choices(label["predicate"])))] += 1
-    for fact in left:
+    for fact in unmatched:
         if not any(_same(fact, label) for label in row["facts"]):
             scores.invented.append(
                 (
@@ -120,9 +120,9 @@ def _choices(value: str | list[str]) -> Iterable[str]:
     return [value] if isinstance(value, str) else value
 
 
-def _begins_with(actual: datetime | None, wanted: str | list[str] | None) -> bool:
-    return wanted is None or (
-        actual is not None and any(actual.isoformat().startswith(choice) for choice in _choices(wanted))
+def _begins_with(actual: datetime | None, expected: str | list[str] | None) -> bool:
+    return expected is None or (
+        actual is not None and any(actual.isoformat().startswith(choice) for choice in _choices(expected))
     )
 
 

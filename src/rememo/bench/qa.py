@@ -163,13 +163,13 @@ def measure(
 
     with ThreadPoolExecutor(concurrency, "rememo-qa") as threads:
         for number, scope in enumerate(load(dataset, path)):
-            left = len(scope.questions) if limit is None else min(len(scope.questions), limit - done_count)
-            if left <= 0:
+            remaining = len(scope.questions) if limit is None else min(len(scope.questions), limit - done_count)
+            if remaining <= 0:
                 break
-            done_count += left
+            done_count += remaining
             tasks: list[tuple[str, BenchQuestion, Way]] = [
                 (f"{number}:{index}:{way}", question, way)
-                for index, question in enumerate(scope.questions[:left])
+                for index, question in enumerate(scope.questions[:remaining])
                 for way in ways
             ]
             due = [task for task in tasks if task[0] not in log.done]
@@ -177,8 +177,8 @@ def measure(
             if due:
                 with _ScopeContexts(scope, {way for _, _, way in due}, budget, full_tokens) as shows:
                     # What is shown is worked out here, one after the other; only models are asked at once.
-                    shown_tasks = ((key, question, way, shows[way](question)) for key, question, way in due)
-                    for _ in threads.map(run, shown_tasks):
+                    contexts = ((key, question, way, shows[way](question)) for key, question, way in due)
+                    for _ in threads.map(run, contexts):
                         pass
     return log.report(ways)
 
@@ -342,9 +342,9 @@ class _ScopeContexts:
         if "rememo" in self._ways:
             self._memory = Memory(":memory:", embedder="static", settings=Settings(worker=False))
             store(self._memory, self._scope)
-            asker, agent = labels(self._scope)
+            user, agent = labels(self._scope)
             latest = max(self._scope.messages, key=lambda message: message.time).room
-            room = self._memory.scope(user=asker, agent=agent, room=latest)
+            room = self._memory.scope(user=user, agent=agent, room=latest)
             shows["rememo"] = lambda question: room.context(question.text, max_tokens=self._budget, at=question.at).text
         if "words" in self._ways:
             plain = PlainWords(self._scope)

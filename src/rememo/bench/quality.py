@@ -135,7 +135,7 @@ class StoredRecall:
         self._most = min(MOST_HITS, max(1, len(scope.messages)))
         askers = {question.asker for question in scope.questions} - {None}
         agents = {question.addressee for question in scope.questions} - {None}
-        self._asker = askers.pop() if len(askers) == 1 else None
+        self._user = askers.pop() if len(askers) == 1 else None
         with self.memory.batch() as batch:
             for index, message in enumerate(scope.messages):
                 if not message.text.strip():
@@ -143,7 +143,7 @@ class StoredRecall:
                 by_agent = message.speaker in agents
                 view = batch.scope(
                     room=message.room,
-                    user=self._asker if by_agent and self._asker else message.speaker,
+                    user=self._user if by_agent and self._user else message.speaker,
                     agent=message.speaker if by_agent else None,
                 )
                 role = "assistant" if by_agent else "user"
@@ -171,7 +171,7 @@ class StoredRecall:
         return next((hit.score for hit in self._hits(question, 1)), 0.0)
 
     def _hits(self, question: BenchQuestion, limit: int) -> list[Hit]:
-        view = self.memory.scope(user=question.asker) if question.asker == self._asker else self.memory
+        view = self.memory.scope(user=question.asker) if question.asker == self._user else self.memory
         return view.search(question.text, kind="message", at=question.at, before=question.before, limit=limit)
 
 

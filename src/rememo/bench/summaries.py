@@ -21,9 +21,9 @@ from rememo.text.tokens import TokenCounter, default_counter
 SHARES = (0.05, 0.1, 0.2)
 _NOT_PERSONS = frozenset({"assistant", "system", "tool"})
 
-Said = tuple[int, str]
+NumberedSentence = tuple[int, str]
 """A sentence and the turn it stands in."""
-Way = Callable[[Sequence[Turn], int], "set[Said]"]
+Way = Callable[[Sequence[Turn], int], "set[NumberedSentence]"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class SummaryCase:
     number: int
     """The scope it is of."""
     turns: tuple[Turn, ...]
-    wanted: frozenset[Said]
+    wanted: frozenset[NumberedSentence]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +143,13 @@ def _turn(scope: BenchScope, index: int) -> Turn:
     return Turn(speaker=message.speaker, text=message.text, at=message.time, personal=personal)
 
 
-def answer_sentences(turns: Sequence[Turn], questions: Mapping[int, set[str]], analyzer: Analyzer) -> set[Said]:
+def answer_sentences(
+    turns: Sequence[Turn], questions: Mapping[int, set[str]], analyzer: Analyzer
+) -> set[NumberedSentence]:
     """Return the sentence of each turn asked about that shares most with the terms it is asked by, rare ones first."""
     sentences = [(index, text, frozenset(analyzer.terms(text))) for index, text in _sentences(turns)]
     often = Counter(term for _, _, terms in sentences for term in terms)
-    wanted: set[Said] = set()
+    wanted: set[NumberedSentence] = set()
     for turn, asking in questions.items():
         ranked = [
             (sum(sorted(log(1 + len(sentences) / often[term]) for term in terms & asking)), -number, text)
@@ -159,7 +161,7 @@ def answer_sentences(turns: Sequence[Turn], questions: Mapping[int, set[str]], a
     return wanted
 
 
-def _sentences(turns: Sequence[Turn]) -> list[Said]:
+def _sentences(turns: Sequence[Turn]) -> list[NumberedSentence]:
     return [
         (index, strip_emphasis(turn.text[start:end]))
         for index, turn in enumerate(turns)
@@ -167,12 +169,12 @@ def _sentences(turns: Sequence[Turn]) -> list[Said]:
     ]
 
 
-def _salient(turns: Sequence[Turn], most: int, counter: TokenCounter, analyzer: Analyzer) -> set[Said]:
+def _salient(turns: Sequence[Turn], most: int, counter: TokenCounter, analyzer: Analyzer) -> set[NumberedSentence]:
     chosen = choose(turns, max_tokens=most, counter=counter, analyzer=analyzer)
     return {(sentence.place, sentence.text) for sentence in chosen}
 
 
-def _first_and_last(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
+def _first_and_last(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[NumberedSentence]:
     """Take the first sentence, the last, the second, the last but one … while they fit."""
     sentences = _sentences(turns)
     count = len(sentences)
@@ -180,7 +182,7 @@ def _first_and_last(turns: Sequence[Turn], most: int, counter: TokenCounter) -> 
     return _fit_sentences([sentences[index] for index in order], most, counter)
 
 
-def _firsts(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
+def _firsts(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[NumberedSentence]:
     """Take the first sentence of every turn, then the second of every turn … while they fit."""
     seen: Counter[int] = Counter()
     ranked: list[tuple[int, int, str]] = []
@@ -190,8 +192,8 @@ def _firsts(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said
     return _fit_sentences([(index, text) for _, index, text in sorted(ranked)], most, counter)
 
 
-def _fit_sentences(sentences: Sequence[Said], most: int, counter: TokenCounter) -> set[Said]:
-    chosen: set[Said] = set()
+def _fit_sentences(sentences: Sequence[NumberedSentence], most: int, counter: TokenCounter) -> set[NumberedSentence]:
+    chosen: set[NumberedSentence] = set()
     for sentence in sentences:
         most -= counter.count(sentence[1])
         if most < 0:

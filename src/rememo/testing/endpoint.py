@@ -186,8 +186,8 @@ class ScriptedEndpoint(Closing):
         return scripted(request.body) if callable(scripted) else scripted
 
     def _vectors(self, body: Mapping[str, Any]) -> list[list[float]]:
-        given = body.get("input", [])
-        texts = [given] if isinstance(given, str) else given
+        inputs = body.get("input", [])
+        texts = [inputs] if isinstance(inputs, str) else inputs
         return [vector_of(str(text), int(body.get("dimensions") or self.dimension)) for text in texts]
 
     @contextlib.contextmanager
@@ -328,8 +328,8 @@ class _EndpointHandler(BaseHTTPRequestHandler):
 
 
 def _usage(answer: ChatReply, body: dict[str, Any]) -> dict[str, Any]:
-    shown_words = sum(len(str(message.get("content")).split()) for message in body.get("messages", []))
-    prompt, completion = answer.usage or (shown_words, len((answer.text or "").split()))
+    prompt_words = sum(len(str(message.get("content")).split()) for message in body.get("messages", []))
+    prompt, completion = answer.usage or (prompt_words, len((answer.text or "").split()))
     if prompt < 0:
         return {}
     counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
