@@ -7,7 +7,6 @@ from typing import Any
 from rememo.collections.base import check_mode
 from rememo.collections.kind_rules import KIND_RULES, add_messages, message_fields
 from rememo.collections.update_rules import check_plain_change
-from rememo.engine.engine import Engine
 from rememo.engine.search import Mode, Query, search, similar, with_sources
 from rememo.engine.view import ViewHolder
 from rememo.errors import InvalidFilter, InvalidInput, ModelChanged
@@ -40,10 +39,6 @@ class Records(ViewHolder):
     def bound(self) -> Scope:
         """The scope this view is bound to."""
         return self._view.scope
-
-    @property
-    def _engine(self) -> Engine:
-        return self._view.engine
 
     # ---- writing
 

@@ -22,7 +22,6 @@ from rememo.runtime.closing import Closing
 
 CHAT: Final = "/chat/completions"
 EMBEDDINGS: Final = "/embeddings"
-MODELS: Final = "/models"
 _OK: Final = 200
 
 
