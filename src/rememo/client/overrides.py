@@ -32,9 +32,9 @@ class ClientKeyValues(RemoteKeyValues):
         ttl: float | str | timedelta | None = None,
         sliding: bool = False,
     ) -> Any:
-        """Replace a value by what `change` makes of it, and return that; nothing comes in between.
+        """Replace a value atomically by what `change` makes of it, and return that.
 
-        It keeps its end, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
+        It keeps its expiry, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
         process was faster, so it must not do anything else.
         """
         check_function(change, "change")

@@ -46,7 +46,9 @@ class RemoteView:
     @property
     def hooks(self) -> NoReturn:
         """Raise `InvalidInput`: hooks are functions, and not available over HTTP."""
-        raise InvalidInput("hooks are called where the memory is; client.changes() tells of changes over HTTP")
+        raise InvalidInput(
+            "hooks run in the server's process; client.changes() and client.live() return changes over HTTP"
+        )
 
     def now(self) -> datetime:
         """Return the local time; the server uses its own clock."""

@@ -120,7 +120,7 @@ class Documents(Collection):
 
         It is split anew, and the document and all its chunks change in one transaction; `known_at` shows what was there,
         and `undo()` of the receipt brings it back. What is not given stays, but for a title: content that has one
-        of its own gives the title. With `expected_version` a document that has moved on raises `VersionConflict`.
+        of its own gives the title. With `expected_version` a document with another version raises `VersionConflict`.
         """
         self._view.need_present()
         self._view.need_no_batch("documents.update()")

@@ -118,7 +118,7 @@ class Records(ViewHolder):
 
         `data` and `metadata` replace what was there; `ttl=None` lets it live on. What is made of something (documents and
         their chunks, facts, relationships, summaries) keeps its text and data: their own verbs change those. With `expected_version` a record that
-        has moved on raises `VersionConflict`; without it the change is made to whatever is current.
+        has another version raises `VersionConflict`; without it the current version is changed.
         """
         fields = {
             "text": text, "kind": kind, "data": data, "metadata": metadata, "occurred_at": occurred_at,

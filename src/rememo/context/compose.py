@@ -148,7 +148,7 @@ class Composer:
             timeline = self.engine.store.timeline(records, now)
             # A mark in place of the timeline itself, which would hold on to its arrays.
             marks.append(timeline.worked_out.setdefault("unchanged", object()))
-        # ProviderRequest for anew each time: there may be more of them by now.
+        # Asked for anew each time: there may be more of them by now.
         entries = [entry for read in sources.reads for entry in read(sources.who)]
         try:
             return marks, entries, self.engine.kv.versions(sources.who.tenant, entries, now)

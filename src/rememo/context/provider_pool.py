@@ -1,7 +1,7 @@
 """The pool that runs providers: a few threads and one event loop, none of which can keep anybody waiting for ever.
 
 Foreign code may hang, and a thread cannot be ended from outside. So threads here are daemons, which no interpreter
-is_async for; a call that is given up takes its thread with it, and another takes the thread's place.
+waits for; an abandoned call keeps its thread, and a new thread replaces it in the pool.
 """
 
 import contextvars
@@ -35,7 +35,7 @@ caller_loop: "contextvars.ContextVar[asyncio.AbstractEventLoop | None]" = contex
 
 
 class ProviderCall:
-    """One run of a function; `changed` is told when it begins and when it ends."""
+    """One run of a function; `changed` is set when it begins and when it ends."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ProviderCall:
         self.timeout = timeout
         self.context = contextvars.copy_context()
         self.deadline: float | None = None
-        """By the monotonic clock; None while it is_async for a thread."""
+        """By the monotonic clock; None while it waits for a thread."""
         self.begun = False
         self.ended = False
         self.abandoned = False
@@ -70,7 +70,7 @@ class ProviderCall:
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
     def notify(self) -> None:
-        """Let the one who is_async for it look at it."""
+        """Wake whoever waits for it."""
         self._changed.put(self)
 
 
@@ -308,7 +308,7 @@ class _OwnLoop:
         import asyncio  # noqa: PLC0415 - as above
 
         self.loop.run_forever()
-        # Twice, for some may just have begun. Who does not heed it in that time is left as it is; nobody is_async for this.
+        # Twice, for some may just have begun. A task that ignores it for that long is left running; nobody waits for it.
         for _ in range(2):
             pending = asyncio.all_tasks(self.loop)
             for task in pending:
@@ -323,7 +323,7 @@ class _OwnLoop:
 
 def _cancel(call: ProviderCall) -> None:
     def cancel() -> None:
-        # One that has not begun sees for itself that nobody is_async for it.
+        # One that has not begun sees for itself that nobody waits for it.
         if call.task is not None and call.begun:
             call.task.cancel()
 
@@ -332,9 +332,9 @@ def _cancel(call: ProviderCall) -> None:
 
 
 def _discard(waited: object) -> None:
-    """Let go of what nobody is_async for any more, or Python would complain that nobody ever did."""
+    """Close a coroutine that nobody will await, or Python would warn that it was never awaited."""
     if inspect.iscoroutine(waited):
-        with suppress(Exception):  # foreign code, and nobody is left to be told
+        with suppress(Exception):  # foreign code, and nobody is left to report to
             waited.close()
 
 

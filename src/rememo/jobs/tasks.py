@@ -20,7 +20,7 @@ PASSED_ON = {LEARN: EXTRACT, UNLEARN: EXTRACT, SUMMARISE: ABSTRACT}
 LEARNING = (LEARN, UNLEARN, EXTRACT)
 """What must be done before a message is learned from."""
 OUTCOME, ENDED = "outcome", "deleted"
-"""What a job of `unlearn` is told of the write that caused it; those of earlier releases are not told."""
+"""What the payload of an `unlearn` job says of the write that caused it; jobs of earlier releases lack it."""
 
 UNLEARNED_OUTCOMES = {
     "message": ("deleted", "updated", "replaced", "restored"),

@@ -37,7 +37,7 @@ HEADER_LINE = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transferred:
-    """What an export wrote or an import brought in."""
+    """The counts of what an export wrote or an import stored."""
 
     versions: int = 0
     snapshots: int = 0

@@ -85,7 +85,7 @@ def _run(view: View, policy: RetentionPolicy, pace: BatchPacer, *, dry: bool) ->
 
 
 def _remove(view: View, policy: RetentionPolicy, writer: BatchWriter, progress: PolicyProgress) -> str | None:
-    """Let go of what a policy does not keep; says why it stopped where that could not be archived.
+    """Remove what a policy does not keep; returns why it stopped where something could not be archived.
 
     Other policies have nothing to do with it: they go on, and the report tells what was done before.
     """

@@ -78,7 +78,7 @@ class Quarantine(ViewHolder):
             return view.commit(writes, operation="release")
 
     def hold(self, id: str, reason: str) -> Receipt:
-        """Put a record into quarantine by hand, a document with its chunks; what was learned from it is taken back."""
+        """Put a record into quarantine by hand, a document with its chunks; what was learned from it is deleted."""
         view = self._view
         view.need_present()
         view.need_no_batch("quarantine.hold()")

@@ -25,15 +25,15 @@ NumberedVectors = list[tuple[int, NDArray[np.float32] | None]]
 def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
     """Embed every version anew and put the new model into use; returns how many versions were embedded.
 
-    The model that is in use already embeds only what has no vector. An interrupted run goes on where it stopped; texts that were paid for once are not paid for again. A text that an
-    endpoint refuses stays without a vector, and a dead job says why. `progress` is told how many are done and how many
-    there are.
+    With the model that is in use already, only versions without a vector are embedded. An interrupted run is resumed by
+    the next; texts that were paid for once are not paid for again. A text that an endpoint refuses stays without a
+    vector, and a dead job says why. `progress` is called with the number done and the number in all.
     """
     store = engine.store
     if (stored_model := store.model()) is not None and stored_model.identity == (embedder.name, embedder.dimension):
         engine.model.use(embedder)
         return _embed_missing(engine, embedder, progress)
-    # BeforeRemoval it is in use: whoever searches here between the change and its end finds it.
+    # Before the store changes models, so that searches of this process find the new one at once.
     engine.model.expect(embedder)
     model, done = store.begin_model(embedder.name, embedder.dimension), 0
     chunk = _REMOTE_CHUNK if isinstance(embedder, RemoteEmbedder) else _CHUNK

@@ -138,7 +138,7 @@ class Memory(Closing, MemoryCollections, MemoryContext, MemoryVersions, MemoryUp
         return _memory(Memory, self._view.at(self._to_time(moment)))
 
     def close(self) -> None:
-        """Let go of the store, for every view of it; closing twice is harmless."""
+        """Close the store, for every view of it; closing twice is harmless."""
         self._view.engine.close()
 
 

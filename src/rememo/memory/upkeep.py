@@ -149,7 +149,7 @@ class MemoryUpkeep(Records):
         """Change the embedding model of the whole store; returns how many versions were embedded anew.
 
         The new vectors are built beside the old ones and take over when complete; searches go on meanwhile, and an
-        interrupted run goes on where it stopped. `progress(done, of)` is told how far it is.
+        interrupted run goes on where it stopped. `progress(done, total)` is called after each step.
         """
         from rememo.keep.reembed import reembed
 

@@ -8,7 +8,7 @@ class Closing:
     """Something with a `close()` that ends a `with` block of it, as `contextlib.closing` would."""
 
     def close(self) -> None:
-        """Let go of what is held; closing twice is harmless."""
+        """Release the resources; closing twice is harmless."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""The flows provider: tells where a user is in the flows that this process has declared."""
+"""The flows provider: at which step a user is, in the flows that this process has declared."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class _DeclaredFlow:
 
 
 class _DeclaredFlows:
-    """Declared flows by the tenant, agent and room that they are kept for; places not used for long leave first."""
+    """Declared flows by the tenant, agent and room that they are kept for; scopes not used for long leave first."""
 
     def __init__(self) -> None:
         self._lock = ForkLock()
@@ -55,20 +55,20 @@ _engines: WeakKeyDictionary[Engine, _DeclaredFlows] = WeakKeyDictionary()
 
 
 def declare_flow(view: View, flow: Flow) -> Flow:
-    """Let a flow be told when a state is composed for one of its users; returns it."""
+    """Include a flow in the states that are composed for its users; returns it."""
     _engines.setdefault(view.engine, _DeclaredFlows()).note(view.scope, flow)
     return flow
 
 
 def flows_provider(engine: Engine) -> Provider:
-    """Return the provider that tells where the user stands."""
+    """Return the provider of the flows that a user is in."""
     declared = _engines.setdefault(engine, _DeclaredFlows())
 
     def reads(scope: Scope) -> list[tuple[str, str]]:
         return [] if scope.user is None else [(flow.space, scope.user) for flow in declared.of(scope)]
 
     def flows(request: ProviderRequest[View]) -> ProviderResponse | None:
-        """Tell the flows that the user is in; reading them so prolongs those whose end slides."""
+        """Return the flows that the user is in; reading renews a sliding TTL."""
         states: list[tuple[_DeclaredFlow, FlowState]] = []
         kv, user = request.memory.engine.kv, request.user
         if user is None:

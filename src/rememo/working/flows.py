@@ -99,7 +99,7 @@ class Flow(ViewHolder):
         data: Mapping[str, Any] | None = None,
         restart: bool = False,
     ) -> FlowState:
-        """Begin at the first step, or at the one given.
+        """Start at the first step, or at the one given.
 
         One that is running or paused already raises `AlreadyExists`; with `restart` it is replaced.
         """
@@ -124,7 +124,7 @@ class Flow(ViewHolder):
         return stored
 
     def get(self, user: str | None = None) -> FlowState | None:
-        """Return where a user is, or None when there is nothing: not started, cleared or expired."""
+        """Return a user's state; None when it was not started, cleared or expired."""
         user = self._user(user)
         entry = self._view.engine.kv.get(self._scope.tenant, self._space, user, self._view.engine.now())
         return None if entry is None else flow_state(entry)
@@ -142,7 +142,7 @@ class Flow(ViewHolder):
         Mappings are merged field by field, and None takes a field away. Data of a step that has a model must fit it as
         far as it is given, and wholly when the flow moves on from that step. A step that is not declared or not allowed
         from here raises `InvalidStep`, a paused flow `Paused`, and one that is not there `NotFound`; with
-        `expected_version` one that has moved on raises `VersionConflict`.
+        `expected_version` one with another version raises `VersionConflict`.
         """
         if step is None and data is None:
             raise InvalidInput("set() was given neither a step nor data to change")
@@ -163,23 +163,23 @@ class Flow(ViewHolder):
         return self._move(user, following, data, expected_version)
 
     def pause(self, user: str | None = None) -> FlowState:
-        """Let it rest with its data; one that rests already stays as it is."""
+        """Pause it and keep its data; a paused one stays as it is."""
         return self._change(user, lambda state: state if state.paused else replace(state, paused=True))
 
     def resume(self, user: str | None = None) -> FlowState:
-        """Go on where it was; one that is running stays as it is, one that has expired raises `NotFound`."""
+        """Resume it; a running one stays as it is, one that has expired raises `NotFound`."""
         return self._change(user, lambda state: replace(state, paused=False) if state.paused else state)
 
     def clear(self, user: str | None = None) -> bool:
-        """End it and forget its data; False when there was none."""
+        """Delete the state and its data; False when there was none."""
         return self._view.engine.kv.delete(self._scope.tenant, self._space, self._user(user), self._view.engine.now())
 
     def progress(self, user: str | None = None) -> tuple[int, int]:
-        """Return how far a user is: the number of the step, from 1, and how many there are."""
+        """Return a user's progress: the number of the step, from 1, and the number of steps."""
         return self._step_index(self._need(self._user(user))) + 1, len(self._steps)
 
     def active(self, *, paused: bool = False) -> list[FlowState]:
-        """Return every state that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
+        """Return the active states, by user; with `paused` the paused ones too. Renews no TTL."""
         entries = self._view.engine.kv.entries(self._scope.tenant, self._space, self._view.engine.now())
         states = [flow_state(entry) for entry in entries if self._scope.user in (None, entry.key)]
         return [state for state in states if paused or state.active]

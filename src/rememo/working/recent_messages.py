@@ -143,7 +143,7 @@ class RecentMessages(Closing):
         return model_input(turns, self._settings, system=system, user=user, image=image)
 
     def close(self) -> None:
-        """Let go of the server; closing twice is harmless."""
+        """Close the connection to the server; closing twice is harmless."""
         self._server.close()
 
     # ---- inside

@@ -68,7 +68,7 @@ class Typed(ViewHolder, Generic[V]):
     ) -> None:
         if type is None and default is None:
             raise InvalidInput(
-                f"the type of {name!r} cannot be told from None; say it, such as type=UserSession | None"
+                f"the type of {name!r} cannot be inferred from None; give it, such as type=UserSession | None"
             )
         if migrate is not None:
             check_function(migrate, "migrate")
@@ -120,7 +120,7 @@ class Typed(ViewHolder, Generic[V]):
     def set(self, value: V, *, expected_version: int | None = None) -> Receipt:
         """Store a value; one that cannot be stored raises `InvalidInput` and changes nothing.
 
-        With `expected_version` (0: nothing stored) a value that has moved on raises `VersionConflict`.
+        With `expected_version` (0: nothing stored) a value with another version raises `VersionConflict`.
         """
         self._view.need_present()
         data = self._data(self._shape.dump(value)[0])
