@@ -11,7 +11,7 @@ from rememo.model.check import check_label, check_many, check_text
 from rememo.settings import Settings
 
 Image = bytes | str | Path
-_TURN_FIELDS = (
+_FIELDS = (
     "bound",
     "external_id",
     "images",
@@ -56,7 +56,7 @@ def more_data(data: object) -> dict[str, Any]:
     if not isinstance(data, Mapping):
         raise InvalidInput(f"data must be a mapping, not {type(data).__name__}")
     more = dict(cast("Mapping[str, Any]", data))
-    for name in _TURN_FIELDS:
+    for name in _FIELDS:
         if name in more:
             raise InvalidInput(
                 f"data cannot have {name!r}, which is a field of the turn itself; give it by its argument"
