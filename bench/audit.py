@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from rememo import Memory, Settings
-from rememo.bench.speed import talk
+from rememo.bench.speed import sample_messages
 
 BOUND = 1.15
 
@@ -22,7 +22,7 @@ def measure(folder: Path, durability: str, count: int) -> None:
         on.acting(actor="alice", session="s1", address="10.0.0.5"),
     ):
         views = {"off": off.scope(user="alice", room="r"), "on": on.scope(user="alice", room="r")}
-        for place, text in enumerate(talk(count, seed=1)):
+        for place, text in enumerate(sample_messages(count, seed=1)):
             # Whoever goes first finds a colder processor: they take turns at that too.
             for name in ("off", "on") if place % 2 else ("on", "off"):
                 start = time.perf_counter()

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlsplit
 
 from bench.serve import serve_file
 from rememo import Memory, Settings
-from rememo.bench.speed import talk
+from rememo.bench.speed import sample_messages
 
 BOUND = 300.0
 """Milliseconds in which any view must be there."""
@@ -33,8 +33,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def fill(path: Path, count: int) -> None:
-    """Store a year of talk in many rooms, with facts, relationships, conflicts and later versions."""
-    texts = talk(count - FACTS - TIES, seed=1)
+    """Store a year of messages in many rooms, with facts, relationships, conflicts and later versions."""
+    texts = sample_messages(count - FACTS - TIES, seed=1)
     with Memory(path, settings=Settings(durability="fast", worker=False, learn=False, audit=True)) as memory:
         for room in range(ROOMS):
             some = texts[room::ROOMS]
@@ -61,7 +61,7 @@ def views(path: Path) -> dict[str, str]:
     with Memory(path, settings=Settings(worker=False)) as memory:
         message = memory.scope(room="room 1").list(limit=1)[0].id
         made = memory.snapshots()["filled"].isoformat()
-    word = talk(1, seed=1)[0].split()[6]
+    word = sample_messages(1, seed=1)[0].split()[6]
     return {
         "overview": "/",
         "overview of a user": "/?user=user+1",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.timing import time_call
 from rememo import Keyring, Memory, Settings
-from rememo.bench.speed import talk
+from rememo.bench.speed import sample_messages
 
 KEY = bytes(range(32))
 FAST = Settings(durability="fast", learn=False)
@@ -58,11 +58,11 @@ class EncryptionPair:
 def measure_adds(folder: Path, count: int) -> None:
     for durability, settings, bound in (("full", FULL, 1.6), ("fast", FAST, 1.6)):
         pair = EncryptionPair(folder, f"add-{durability}", settings)
-        texts = talk(count, seed=1)
+        texts = sample_messages(count, seed=1)
         print_ratio(
             f"add, {durability}", *pair.many([lambda memory, text=text: memory.add(text) for text in texts]), bound
         )
-        batches = [talk(500, seed=seed) for seed in range(max(4, count // 500))]
+        batches = [sample_messages(500, seed=seed) for seed in range(max(4, count // 500))]
         sealed, plain = pair.many([lambda memory, batch=batch: memory.add_many(batch) for batch in batches])
         print_ratio(f"add_many of 500, {durability}", sealed, plain, None, 1e3)
         pair.close()
@@ -71,7 +71,10 @@ def measure_adds(folder: Path, count: int) -> None:
 def measure_searches(folder: Path, size: int, count: int) -> None:
     pair = EncryptionPair(folder, f"search-{size}", FAST)
     for start in range(0, size, 5_000):
-        records = [{"text": text, "metadata": {"n": place % 10}} for place, text in enumerate(talk(5_000, seed=start))]
+        records = [
+            {"text": text, "metadata": {"n": place % 10}}
+            for place, text in enumerate(sample_messages(5_000, seed=start))
+        ]
         for memory in pair.memories:
             memory.add_many(records[: size - start])
     ids = (
@@ -79,7 +82,7 @@ def measure_searches(folder: Path, size: int, count: int) -> None:
         [record.id for record in pair.memories[1].list(limit=500)],
     )
     pair.close()
-    questions = [" ".join(text.split()[5:10]) for text in talk(count, seed=-1)]
+    questions = [" ".join(text.split()[5:10]) for text in sample_messages(count, seed=-1)]
     first: list[tuple[float, float]] = []
     for question in questions[:3]:
         pair.open()

@@ -14,7 +14,7 @@ import apsw
 
 from bench.timing import time_each
 from rememo import Memory, Scope, Settings
-from rememo.bench.speed import talk
+from rememo.bench.speed import sample_messages
 from rememo.recall.analyze import Analyzer
 from rememo.store.sqlite.words import index_line
 
@@ -35,7 +35,7 @@ class EngineFigure:
 
 
 def make_texts(count: int, seed: int = 1) -> list[str]:
-    return talk(count, seed=seed)
+    return sample_messages(count, seed=seed)
 
 
 def settings(durability: str) -> Settings:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from rememo import Memory, Settings
-from rememo.bench.speed import talk
+from rememo.bench.speed import sample_messages
 from rememo.keep import batches
 
 ROOM = 500
@@ -28,7 +28,7 @@ GIVEN = Settings(worker=False, learn=False)
 def build(path: Path, count: int) -> None:
     """Fill a file with messages in rooms, every other one two months old."""
     now = datetime.now(UTC)
-    texts = talk(2_000, seed=1)
+    texts = sample_messages(2_000, seed=1)
     with Memory(path, embedder=None, settings=GIVEN.but(durability="fast")) as memory:
         for room in range(count // ROOM):
             memory.scope(user=f"u{room % 97}", room=f"r{room}").add_many(
@@ -45,7 +45,7 @@ def build(path: Path, count: int) -> None:
 def read(path: str, rooms: int, begin: Event, end: Event, out: str) -> None:
     """Read rooms at random until told to end; before `begin` nothing else happens."""
     choice = random.Random(1)
-    texts = talk(2_000, seed=1)
+    texts = sample_messages(2_000, seed=1)
     taken: dict[str, list[float]] = {"idle": [], "during": []}
     with Memory(path, embedder=None, settings=GIVEN) as memory:
         while not end.is_set():

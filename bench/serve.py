@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rememo import Client, Memory, Settings
-from rememo.bench.speed import talk
+from rememo.bench.speed import sample_messages
 from rememo.serve.auth import ApiKeys
 
 BOUND = 2.0
@@ -67,7 +67,7 @@ class HttpConnection:
 
 def fill(path: Path, count: int) -> str:
     """Store what rooms talked about, and return the text of a key."""
-    texts = talk(count, seed=1)
+    texts = sample_messages(count, seed=1)
     with Memory(path, settings=Settings(durability="fast", worker=False, learn=False)) as memory:
         for room in range(ROOMS):
             memory.scope(user="u", room=f"r{room}").add_many(texts[room::ROOMS])
@@ -76,7 +76,7 @@ def fill(path: Path, count: int) -> str:
 
 def make_questions(count: int, seed: int) -> list[str]:
     """Return questions as long as people's."""
-    return [" ".join(text.split()[:6]) for text in talk(count, seed=seed)]
+    return [" ".join(text.split()[:6]) for text in sample_messages(count, seed=seed)]
 
 
 def compare(path: Path, address: str, key: str, rounds: int) -> float:
@@ -115,7 +115,7 @@ def compare(path: Path, address: str, key: str, rounds: int) -> float:
 
 def measure_crowd(address: str, key: str, clients: int, seconds: float) -> int:
     """Let many clients search, list, add and change for some seconds; prints what they felt, returns what went wrong."""
-    texts, questions = talk(2_000, seed=3), make_questions(500, seed=4)
+    texts, questions = sample_messages(2_000, seed=3), make_questions(500, seed=4)
     taken: dict[str, list[float]] = {"search": [], "list": [], "add": [], "update": []}
     wrong: Counter[str] = Counter()
     lock = threading.Lock()

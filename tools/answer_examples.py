@@ -65,7 +65,9 @@ def examples(
             lives = list(load_lives(path, held_out=held_out))
             if size > 1:
                 lives = list(merge_lives(lives, size, seed=size))
-            made = [example for life in lives for example in _of_life(path.stem if size == 1 else f"{path.stem} x", life)]
+            made = [
+                example for life in lives for example in _of_life(path.stem if size == 1 else f"{path.stem} x", life)
+            ]
             if kept:
                 kept.write_bytes(pickle.dumps(made))
             found += made

@@ -157,9 +157,7 @@ def to_batch(chosen: Sequence[Example]) -> dict[str, Any]:
         features[row, :count] = torch.tensor(
             np.concatenate([claim_features(example.question, example.claims), example.coverage], axis=1)
         )
-        relations[row, :count, :count] = torch.tensor(
-            claim_relations(example.claims, example.claim_tokens)
-        )
+        relations[row, :count, :count] = torch.tensor(claim_relations(example.claims, example.claim_tokens))
         truth[ANSWERS, row, :count] = torch.tensor(example.answers)
         truth[OUTDATED, row, :count] = torch.tensor(example.outdated)
         texts += [(example.asked_tokens, claim) for claim in example.claim_tokens]
@@ -266,13 +264,17 @@ def thinned(example: Example) -> Example:
     others = [place for place in range(len(example.claims)) if not (example.answers[place] or example.outdated[place])]
     gone = set(random.sample(others, max(0, min(len(others), len(example.claims) - MOST_TRAINED))))
     kept = [place for place in range(len(example.claims)) if place not in gone]
-    return example if not gone else replace(
-        example,
-        claims=[example.claims[place] for place in kept],
-        claim_tokens=[example.claim_tokens[place] for place in kept],
-        coverage=example.coverage[kept],
-        answers=[example.answers[place] for place in kept],
-        outdated=[example.outdated[place] for place in kept],
+    return (
+        example
+        if not gone
+        else replace(
+            example,
+            claims=[example.claims[place] for place in kept],
+            claim_tokens=[example.claim_tokens[place] for place in kept],
+            coverage=example.coverage[kept],
+            answers=[example.answers[place] for place in kept],
+            outdated=[example.outdated[place] for place in kept],
+        )
     )
 
 
@@ -316,7 +318,9 @@ def main() -> None:
     """Train, print, and write if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lives", nargs="*", default=LIVES)
-    parser.add_argument("--together", nargs="*", type=int, default=[3, 5, 7, 10], help="lives that are told to one memory")
+    parser.add_argument(
+        "--together", nargs="*", type=int, default=[3, 5, 7, 10], help="lives that are told to one memory"
+    )
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--layers", type=int, default=2)
@@ -332,7 +336,11 @@ def main() -> None:
     parser.add_argument("--write", type=Path, nargs="?", const=WEIGHTS)
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    taught = [example for example in examples(given.lives, held_out=False, together=given.together, cache=given.cache) if example.teaches]
+    taught = [
+        example
+        for example in examples(given.lives, held_out=False, together=given.together, cache=given.cache)
+        if example.teaches
+    ]
     given.judges = examples(given.lives, held_out=True, together=[6], cache=given.cache)
     print(f"{len(taught)} examples, {len(given.judges)} held out")
     network = train(taught, given, seed=0)

@@ -239,7 +239,7 @@ class AsyncRecords(Mirror):
 
         `data` and `metadata` replace what was there; `ttl=None` lets it live on. What is made of something (documents and
         their chunks, facts, relationships, summaries) keeps its text and data: their own verbs change those. With `expected_version` a record that
-        has moved on raises `VersionConflict`; without it the change is made to whatever is current.
+        has another version raises `VersionConflict`; without it the current version is changed.
         """
         return to_async_receipt(
             await self._call(
@@ -469,7 +469,7 @@ class AsyncKeyValues(Mirror):
         """Store a JSON value and return its version.
 
         `ttl` is how long it lives; with `sliding` each read lets it live that long again (within a twentieth of it).
-        Without a `ttl` it has no end, but for `keep_ttl`: then the end of the value that it replaces is its own.
+        Without a `ttl` it never expires, unless `keep_ttl` keeps the expiry of the value that it replaces.
         """
         return await self._call(self._own.set, key, value, ttl=ttl, sliding=sliding, keep_ttl=keep_ttl)
 
@@ -485,7 +485,7 @@ class AsyncKeyValues(Mirror):
     ) -> int:
         """Store a value only if the version that is there is the expected one (0: nothing there).
 
-        Returns the new version; another version raises `VersionConflict`. Its end is given as by `set()`.
+        Returns the new version; another version raises `VersionConflict`. Its expiry is given as in `set()`.
         """
         return await self._call(
             self._own.compare_and_set,
@@ -506,9 +506,9 @@ class AsyncKeyValues(Mirror):
         ttl: float | str | timedelta | None = None,
         sliding: bool = False,
     ) -> Any:
-        """Replace a value by what `change` makes of it, and return that; nothing comes in between.
+        """Replace a value atomically by what `change` makes of it, and return that.
 
-        It keeps its end, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
+        It keeps its expiry, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
         process was faster, so it must not do anything else.
         """
         return await self._call(self._own.update, key, change, default=default, ttl=ttl, sliding=sliding)
@@ -537,7 +537,7 @@ class AsyncKeyValues(Mirror):
         """Return values that are kept elsewhere, such as agents' configuration, to be held ready here.
 
         `load(key)` reads one from where it is kept, `save(key, value)` writes one there; both are plain functions. What was loaded lives for `ttl`
-        at the most, and goes at once when it is written or forgotten.
+        at the most, and goes at once when it is written or invalidated.
         """
         view = AsyncCached.__new__(AsyncCached)
         Mirror.__init__(
@@ -1113,7 +1113,7 @@ class AsyncDocuments(Mirror):
 
         It is split anew, and the document and all its chunks change in one transaction; `known_at` shows what was there,
         and `undo()` of the receipt brings it back. What is not given stays, but for a title: content that has one
-        of its own gives the title. With `expected_version` a document that has moved on raises `VersionConflict`.
+        of its own gives the title. With `expected_version` a document with another version raises `VersionConflict`.
         """
         return to_async_document_receipt(
             await self._call(
@@ -2102,14 +2102,14 @@ class AsyncFlow(Mirror):
         data: Mapping[str, Any] | None = None,
         restart: bool = False,
     ) -> FlowState:
-        """Begin at the first step, or at the one given.
+        """Start at the first step, or at the one given.
 
         One that is running or paused already raises `AlreadyExists`; with `restart` it is replaced.
         """
         return await self._call(self._own.start, user, step=step, data=data, restart=restart)
 
     async def get(self, user: str | None = None) -> FlowState | None:
-        """Return where a user is, or None when there is nothing: not started, cleared or expired."""
+        """Return a user's state; None when it was not started, cleared or expired."""
         return await self._call(self._own.get, user)
 
     async def set(
@@ -2125,7 +2125,7 @@ class AsyncFlow(Mirror):
         Mappings are merged field by field, and None takes a field away. Data of a step that has a model must fit it as
         far as it is given, and wholly when the flow moves on from that step. A step that is not declared or not allowed
         from here raises `InvalidStep`, a paused flow `Paused`, and one that is not there `NotFound`; with
-        `expected_version` one that has moved on raises `VersionConflict`.
+        `expected_version` one with another version raises `VersionConflict`.
         """
         return await self._call(self._own.set, user, step=step, data=data, expected_version=expected_version)
 
@@ -2136,23 +2136,23 @@ class AsyncFlow(Mirror):
         return await self._call(self._own.advance, user, data=data, expected_version=expected_version)
 
     async def pause(self, user: str | None = None) -> FlowState:
-        """Let it rest with its data; one that rests already stays as it is."""
+        """Pause it and keep its data; a paused one stays as it is."""
         return await self._call(self._own.pause, user)
 
     async def resume(self, user: str | None = None) -> FlowState:
-        """Go on where it was; one that is running stays as it is, one that has expired raises `NotFound`."""
+        """Resume it; a running one stays as it is, one that has expired raises `NotFound`."""
         return await self._call(self._own.resume, user)
 
     async def clear(self, user: str | None = None) -> bool:
-        """End it and forget its data; False when there was none."""
+        """Delete the state and its data; False when there was none."""
         return await self._call(self._own.clear, user)
 
     async def progress(self, user: str | None = None) -> tuple[int, int]:
-        """Return how far a user is: the number of the step, from 1, and how many there are."""
+        """Return a user's progress: the number of the step, from 1, and the number of steps."""
         return await self._call(self._own.progress, user)
 
     async def active(self, *, paused: bool = False) -> list[FlowState]:
-        """Return every state that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
+        """Return the active states, by user; with `paused` the paused ones too. Renews no TTL."""
         return await self._call(self._own.active, paused=paused)
 
     @asynccontextmanager
@@ -2161,7 +2161,7 @@ class AsyncFlow(Mirror):
     ) -> AsyncGenerator["FlowState"]:
         """Lend the state for a block: started where there is none, resumed where it is paused.
 
-        An exception inside pauses or clears the flow, as told, and is raised on. Otherwise the flow stays as the block
+        An exception inside pauses or clears the flow, as `on_error` says, and is raised on. Otherwise the flow stays as the block
         leaves it.
         """
         manager = self._own.run(user, on_error=on_error)
@@ -2212,7 +2212,7 @@ class AsyncTyped(Mirror, Generic[V]):
     async def set(self, value: V, *, expected_version: int | None = None) -> AsyncReceipt:
         """Store a value; one that cannot be stored raises `InvalidInput` and changes nothing.
 
-        With `expected_version` (0: nothing stored) a value that has moved on raises `VersionConflict`.
+        With `expected_version` (0: nothing stored) a value with another version raises `VersionConflict`.
         """
         return to_async_receipt(await self._call(self._own.set, value, expected_version=expected_version))
 
@@ -2296,7 +2296,7 @@ class AsyncQuarantine(Mirror):
         return to_async_receipt(await self._call(self._own.release, id, by=by))
 
     async def hold(self, id: str, reason: str) -> AsyncReceipt:
-        """Put a record into quarantine by hand, a document with its chunks; what was learned from it is taken back."""
+        """Put a record into quarantine by hand, a document with its chunks; what was learned from it is deleted."""
         return to_async_receipt(await self._call(self._own.hold, id, reason))
 
     async def delete(self, id: str) -> AsyncReceipt:
@@ -2606,7 +2606,7 @@ class AsyncMemory(AsyncRecords):
         return view
 
     async def close(self) -> None:
-        """Let go of the store, for every view of it; closing twice is harmless."""
+        """Close the store, for every view of it; closing twice is harmless."""
         await self._call(self._own.close)
         self._threads.shutdown(wait=False)
 
@@ -2662,7 +2662,7 @@ class AsyncMemory(AsyncRecords):
 
     @property
     def summaries(self) -> "AsyncSummaries":
-        """What stands for messages that are old, many, or gone."""
+        """Summaries of messages that are old, many, or gone."""
         return AsyncSummaries(self._own.summaries, self._threads)
 
     @property
@@ -2682,17 +2682,17 @@ class AsyncMemory(AsyncRecords):
 
     @property
     def quarantine(self) -> "AsyncQuarantine":
-        """What was held back, and the rules that do so."""
+        """Quarantined records, and the rules that flag them."""
         return AsyncQuarantine(self._own.quarantine, self._threads)
 
     @property
     def jobs(self) -> "AsyncJobs":
-        """The later work of this tenant, and what went wrong with it."""
+        """The background jobs of this tenant, with the errors of those that failed."""
         return AsyncJobs(self._own.jobs, self._threads)
 
     @property
     def kv(self) -> "AsyncKeyValues":
-        """Key-value state of exactly this scope, with an end."""
+        """Key-value state of exactly this scope, with expiry."""
         return AsyncKeyValues(self._own.kv, self._threads)
 
     async def flow(
@@ -2755,7 +2755,7 @@ class AsyncMemory(AsyncRecords):
 
     @property
     def archive(self) -> "AsyncArchive":
-        """What was put away before policies removed it."""
+        """Records that policies archived before they removed them."""
         return AsyncArchive(self._own.archive, self._threads)
 
     @property
@@ -2977,7 +2977,7 @@ class AsyncMemory(AsyncRecords):
         """Change the embedding model of the whole store; returns how many versions were embedded anew.
 
         The new vectors are built beside the old ones and take over when complete; searches go on meanwhile, and an
-        interrupted run goes on where it stopped. `progress(done, of)` is told how far it is.
+        interrupted run goes on where it stopped. `progress(done, total)` is called after each step.
         """
         return await self._call(self._own.reembed, embedder, progress=progress)
 
@@ -3124,7 +3124,7 @@ class AsyncRecentMessages(Mirror):
         return await self._call(self._own.for_model, system=system, user=user, image=image, limit=limit)
 
     async def close(self) -> None:
-        """Let go of the server; closing twice is harmless."""
+        """Close the connection to the server; closing twice is harmless."""
         await self._call(self._own.close)
         self._threads.shutdown(wait=False)
 

@@ -2,11 +2,12 @@
 
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
-from rememo.errors import InvalidInput
+from rememo.errors import AlreadyExists, InvalidInput
 
 PRIVATE_MODE: Final = 0o600
 """The mode of new files unless told otherwise: only their owner may read and write them."""
@@ -34,6 +35,25 @@ def open_new_bytes(path: str | Path, mode: int = PRIVATE_MODE) -> IO[bytes]:
     return os.fdopen(_create(path, mode), "wb")
 
 
+@contextmanager
+def new_file(path: str | Path, what: str) -> Generator[Path]:
+    """Lend the path of a part file, which becomes the file when the block ends; an incomplete one is removed.
+
+    A file that is there already raises `AlreadyExists`, one that cannot be written `InvalidInput`; `what` names its content.
+    """
+    target = Path(path)
+    if target.exists():
+        raise AlreadyExists(f"{target} already exists; choose another file for {what}")
+    part = target.with_name(target.name + ".part")
+    try:
+        yield part
+        part.rename(target)
+    except OSError as error:
+        raise InvalidInput(f"{what} {target} could not be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def make_folders(path: Path, mode: int = PRIVATE_MODE) -> None:
     """Make a folder and those above it where they are missing, as open as files of that mode are."""
     if path.is_dir():
@@ -53,13 +73,13 @@ def is_open_to_others(path: str | Path) -> bool:
 def _create(path: str | Path, mode: int) -> int:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     if os.name == "posix":
-        # The umask may have taken away what was asked for.
+        # The umask may have taken bits of the mode away.
         os.fchmod(descriptor, mode)
     return descriptor
 
 
 def read_regular_file(path: str | os.PathLike[str], field: str, *, max_bytes: int) -> bytes:
-    """Return the content of a regular file; `field` says what it was wanted for.
+    """Return the content of a regular file; `field` is the name of the argument, for errors.
 
     Devices, pipes, sockets and folders raise `InvalidInput`, unread, and so do a larger file and one that cannot be opened.
     """
@@ -67,11 +87,11 @@ def read_regular_file(path: str | os.PathLike[str], field: str, *, max_bytes: in
     try:
         descriptor = os.open(path, _FLAGS)
         try:
-            # Asked of what was opened: the name may mean another file by now.
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
+            # Of the descriptor, not of the path: the path may mean another file by now.
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 raise InvalidInput(f"{field} {name!r} is not a file; give the path of a regular one")
-            size, data = found.st_size, b""
+            size, data = status.st_size, b""
             if size <= max_bytes:
                 with os.fdopen(descriptor, "rb", closefd=False) as file:
                     data = file.read(max_bytes + 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.test_commands import rememo
+from tests.unit.cli.test_commands import rememo
 
 from rememo import Keyring, Memory, Settings
 from rememo.errors import InvalidInput

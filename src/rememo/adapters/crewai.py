@@ -228,12 +228,12 @@ class RememoStorage(MemoryHolder):
         metadata_filter: dict[str, Any] | None = None,
     ) -> list[tuple[Record, MemoryRecord]]:
         records = list_latest(self._view, metadata=_scope_filter(scope_prefix), kind=_KIND)
-        wanted = (metadata_filter or {}).items()
+        conditions = (metadata_filter or {}).items()
         return [
             (record, memory)
             for record, memory in ((note, _memory_record(note)) for note in records)
             if (not categories or any(name in memory.categories for name in categories))
-            and all(name in memory.metadata and memory.metadata[name] == value for name, value in wanted)
+            and all(name in memory.metadata and memory.metadata[name] == value for name, value in conditions)
         ]
 
 
@@ -247,16 +247,16 @@ def _note_fields(record: MemoryRecord) -> dict[str, Any]:
     if record.embedding:
         data[FIELD] = pack_vector(record.embedding)
     try:
-        own = check_object(strip_standing(record.metadata), "metadata", max_bytes=_BYTES, max_depth=_DEPTH)
+        metadata = check_object(strip_standing(record.metadata), "metadata", max_bytes=_BYTES, max_depth=_DEPTH)
     except InvalidInput:
-        own = {}  # what cannot be filtered by stands in the data
+        metadata = {}  # what cannot be filtered by stands in the data
     return {
         "text": storable_text(record.content),
         "kind": _KIND,
         "id": record.id,
         "on_conflict": "replace",
         "data": data,
-        "metadata": own | {_SCOPES: scopes},
+        "metadata": metadata | {_SCOPES: scopes},
         "importance": record.importance,
         "occurred_at": _as_utc(record.created_at),
     }

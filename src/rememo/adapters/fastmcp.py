@@ -55,11 +55,11 @@ class RememoKeyValueStore(
         seed: SEED_DATA_TYPE | None = None,
     ) -> None:
         """Keep values in a memory, a view of one, or a memory at a path or address, which is closed with the store."""
-        given = isinstance(memory, Memory)
-        self._opened = None if given else Memory(memory)
-        self._kv = (memory if given else cast("Memory", self._opened)).kv
+        is_given = isinstance(memory, Memory)
+        self._opened = None if is_given else Memory(memory)
+        self._kv = (memory if is_given else cast("Memory", self._opened)).kv
         super().__init__(
-            client_provided_by_user=given, default_collection=default_collection, seed=seed, stable_api=True
+            client_provided_by_user=is_given, default_collection=default_collection, seed=seed, stable_api=True
         )
 
     async def close(self) -> None:

@@ -62,10 +62,10 @@ class MemoryFiles(MemoryHolder):
             value = command.get(field)
             if not isinstance(value, kind) or isinstance(value, bool):
                 raise InvalidInput(f"The command {name} needs `{field}`, {'a number' if kind is int else 'a text'}")
-        given = {field: command[field] for field in _FIELDS[name]}
+        arguments = {field: command[field] for field in _FIELDS[name]}
         if name == "view":
             return self.view(command["path"], command.get("view_range"))
-        return cast("str", getattr(self, name)(**given))
+        return cast("str", getattr(self, name)(**arguments))
 
     async def arun(self, command: Mapping[str, Any]) -> str:
         """Do the same as `run` without holding up an event loop."""
@@ -83,25 +83,25 @@ class MemoryFiles(MemoryHolder):
 
     def view(self, path: str, view_range: object = None) -> str:
         """Return the numbered lines of a file, all or some, or a directory's listing, two levels deep."""
-        place = resolve_path(path)
-        record = self._find(place)
+        full_path = resolve_path(path)
+        record = self._find(full_path)
         if record is not None and not _is_directory(record):
             return format_file(path, record.text, view_range)
-        below = self._below(place)
-        if record is None and not below and place != ROOT:
+        below = self._below(full_path)
+        if record is None and not below and full_path != ROOT:
             raise InvalidInput(f"The path {path} does not exist. Please provide a valid path.")
         sizes = {file: None if _is_directory(record) else len(record.text.encode()) for file, record in below.items()}
-        return format_directory(path, {file.removeprefix(f"{place}/"): size for file, size in sizes.items()})
+        return format_directory(path, {file.removeprefix(f"{full_path}/"): size for file, size in sizes.items()})
 
     def create(self, path: str, file_text: str) -> str:
         """Create a file, and the directories above it; one that is there raises `InvalidInput`."""
-        place = resolve_path(path)
-        if self._exists(place):
+        full_path = resolve_path(path)
+        if self._exists(full_path):
             raise InvalidInput(f"File {path} already exists")
         try:
             with self._memory.batch() as batch:
-                self._make_parents(batch, place)
-                self._put(batch, place, file_text)
+                self._make_parents(batch, full_path)
+                self._put(batch, full_path, file_text)
         except AlreadyExists:
             raise InvalidInput(f"File {path} already exists") from None
         return self._done(batch.receipt, f"File created successfully at: {path}")
@@ -121,10 +121,12 @@ class MemoryFiles(MemoryHolder):
 
     def delete(self, path: str) -> str:
         """End a file, or a directory with all that is in it."""
-        place = resolve_path(path)
-        if place == ROOT:
+        full_path = resolve_path(path)
+        if full_path == ROOT:
             raise InvalidInput(f"Cannot delete the {ROOT} directory itself")
-        return self._done(self._change(lambda batch: self._remove(batch, place, path)), f"Successfully deleted {path}")
+        return self._done(
+            self._change(lambda batch: self._remove(batch, full_path, path)), f"Successfully deleted {path}"
+        )
 
     def rename(self, old_path: str, new_path: str) -> str:
         """Move a file or a directory to where nothing is, and make the directories above that."""
@@ -135,10 +137,10 @@ class MemoryFiles(MemoryHolder):
         def move(batch: BatchView) -> None:
             if self._exists(new):
                 raise InvalidInput(f"The destination {new_path} already exists")
-            for place, record in self._remove(batch, old, old_path).items():
+            for old_file, record in self._remove(batch, old, old_path).items():
                 if new.startswith(f"{old}/"):
                     raise InvalidInput(f"Cannot move {old_path} into itself")
-                self._put(batch, new + place.removeprefix(old), record.text, moved=record)
+                self._put(batch, new + old_file.removeprefix(old), record.text, moved=record)
             self._make_parents(batch, new)
 
         return self._done(self._change(move), f"Successfully renamed {old_path} to {new_path}")
@@ -155,9 +157,9 @@ class MemoryFiles(MemoryHolder):
         undone = self._memory.undo(self._receipts[-1])
         self._receipts.pop()
         # Undoing makes versions too; what was done before is to be found on them, and can be undone next.
-        for place, receipt in enumerate(self._receipts):
+        for index, receipt in enumerate(self._receipts):
             versions = {id: undone.versions.get(id, version) for id, version in receipt.versions.items()}
-            self._receipts[place] = replace(receipt, versions=versions)
+            self._receipts[index] = replace(receipt, versions=versions)
         return undone
 
     def history(self, path: str) -> list[Record]:
@@ -170,7 +172,7 @@ class MemoryFiles(MemoryHolder):
         while step is not None:
             id, last = step
             life = [version for version in self._memory.history(id) if version.version <= last]
-            ends = [place for place, version in enumerate(life[:-1]) if version.deleted]
+            ends = [index for index, version in enumerate(life[:-1]) if version.deleted]
             life = life[ends[-1] + 1 :] if ends else life
             versions = [*life, *versions]
             moved = life[0].data.get("moved")
@@ -184,41 +186,41 @@ class MemoryFiles(MemoryHolder):
 
     # ---- inside
 
-    def _id(self, place: str) -> str:
-        return derived_id(self._memory, str(uuid5(_NAMESPACE, dump_json([self._tree, place]))))
+    def _id(self, full_path: str) -> str:
+        return derived_id(self._memory, str(uuid5(_NAMESPACE, dump_json([self._tree, full_path]))))
 
-    def _find(self, place: str) -> Record | None:
+    def _find(self, full_path: str) -> Record | None:
         try:
-            return self._memory.get(self._id(place))
+            return self._memory.get(self._id(full_path))
         except NotFound:
             return None
 
-    def _below(self, place: str) -> dict[str, Record]:
+    def _below(self, full_path: str) -> dict[str, Record]:
         """Return what is in a directory and in those below it, by path."""
         records = (record for record in list_latest(self._memory, metadata=_MARK) if record.data["tree"] == self._tree)
-        return {path: record for record in records if (path := str(record.data["path"])).startswith(f"{place}/")}
+        return {path: record for record in records if (path := str(record.data["path"])).startswith(f"{full_path}/")}
 
-    def _exists(self, place: str) -> bool:
-        return place == ROOT or self._find(place) is not None or bool(self._below(place))
+    def _exists(self, full_path: str) -> bool:
+        return full_path == ROOT or self._find(full_path) is not None or bool(self._below(full_path))
 
-    def _make_parents(self, batch: BatchView, place: str) -> None:
-        for parent in parent_directories(place):
+    def _make_parents(self, batch: BatchView, full_path: str) -> None:
+        for parent in parent_directories(full_path):
             record = self._find(parent)
             if record is None:
                 self._put(batch, parent, None)
             elif not _is_directory(record):
                 raise InvalidInput(f"The path {parent} is not a directory.")
 
-    def _put(self, batch: BatchView, place: str, text: str | None, *, moved: Record | None = None) -> None:
+    def _put(self, batch: BatchView, full_path: str, text: str | None, *, moved: Record | None = None) -> None:
         """Add a file, or a directory for which there is no text."""
         directory = text is None or (moved is not None and _is_directory(moved))
-        data: dict[str, Any] = {"path": place, "tree": self._tree}
+        data: dict[str, Any] = {"path": full_path, "tree": self._tree}
         if moved is not None:
             data["moved"] = {"id": moved.id, "version": moved.version}
         batch.add(
             text or "",
             kind="state" if directory else "note",
-            id=self._id(place),
+            id=self._id(full_path),
             data=data,
             metadata={"memory_tool": "directory" if directory else "file"},
             # Somebody else may have made the directory meanwhile; a file is an error then.
@@ -227,12 +229,12 @@ class MemoryFiles(MemoryHolder):
             importance=None if moved is None else moved.importance,
         )
 
-    def _remove(self, batch: BatchView, place: str, path: str) -> dict[str, Record]:
+    def _remove(self, batch: BatchView, full_path: str, path: str) -> dict[str, Record]:
         """Delete what stands at a place, as it was read; returns it by path."""
-        record = self._find(place)
-        removed = {} if record is None else {place: record}
+        record = self._find(full_path)
+        removed = {} if record is None else {full_path: record}
         if record is None or _is_directory(record):
-            removed |= self._below(place)
+            removed |= self._below(full_path)
         if not removed:
             raise InvalidInput(f"The path {path} does not exist")
         for existing in removed.values():
@@ -250,17 +252,17 @@ class MemoryFiles(MemoryHolder):
         return retry_conflicts(write, "the files")
 
     def _edit(self, path: str, change: Callable[[str], tuple[str, int]]) -> tuple[str, int]:
-        place = resolve_path(path)
+        full_path = resolve_path(path)
 
         def write() -> tuple[str, int]:
-            record = self._find(place)
-            if record is None and not self._exists(place):
+            record = self._find(full_path)
+            if record is None and not self._exists(full_path):
                 raise InvalidInput(f"The path {path} does not exist. Please provide a valid path.")
             if record is None or _is_directory(record):
                 raise InvalidInput(f"The path {path} is not a file.")
-            made = change(record.text)
-            self._receipts.append(self._memory.update(record.id, text=made[0], expected_version=record.version))
-            return made
+            edited = change(record.text)
+            self._receipts.append(self._memory.update(record.id, text=edited[0], expected_version=record.version))
+            return edited
 
         return retry_conflicts(write, f"the file {path}")
 

@@ -12,6 +12,7 @@ from rememo.model.derived_ids import DerivedId, is_derived
 from rememo.model.record import Record
 from rememo.model.times import Clock, now
 from rememo.recall.embed.protocol import Embedder
+from rememo.runtime.closing import Closing
 
 MemorySource = Memory | str | Path
 """A memory, a view of one, or where to open one."""
@@ -32,7 +33,7 @@ def writable_id(record: Record) -> str:
     return DerivedId(record.id) if is_derived(record.id) else record.id
 
 
-class MemoryHolder:
+class MemoryHolder(Closing):
     """Holds a memory or a view of one; a path or an address is opened here and closed with the holder."""
 
     def __init__(
@@ -48,23 +49,13 @@ class MemoryHolder:
                 f"memory must be a Memory, a view of one, or where to open one, not {type(memory).__name__};"
                 " many may open one file, and adapters do not hold up an event loop"
             )
-        self._given = isinstance(memory, Memory)
+        self._is_given = isinstance(memory, Memory)
         self._memory = memory if isinstance(memory, Memory) else Memory(memory, embedder=embedder, clock=clock)
 
     def close(self) -> None:
         """Close the memory if it was opened here; a given one stays open."""
-        if not self._given:
+        if not self._is_given:
             self._memory.close()
-
-    def __enter__(self) -> Self:
-        """Return the holder."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the memory if it was opened here."""
-        self.close()
 
     async def __aenter__(self) -> Self:
         """Return the holder."""

@@ -31,21 +31,23 @@ def format_file(path: str, text: str, view_range: object = None) -> str:
 def format_directory(path: str, sizes: Mapping[str, int | None]) -> str:
     """Return a directory's listing of the paths in it, whose sizes are given; a directory has none."""
     tree: dict[str, Any] = {}
-    for place in sizes:
+    for entry_path in sizes:
         level = tree
-        for name in place.split("/")[:_LEVELS]:
+        for name in entry_path.split("/")[:_LEVELS]:
             level = level.setdefault(name, {})
     lines = [f"{_DIRECTORY}\t{path}"]
 
     def show(level: dict[str, Any], above: str) -> None:
         for name in sorted(level):
             if not name.startswith("."):
-                place = above + name
-                size = sizes.get(place)
+                entry_path = above + name
+                size = sizes.get(entry_path)
                 lines.append(
-                    f"{_DIRECTORY}\t{path}/{place}/" if size is None else f"{_format_size(size)}\t{path}/{place}"
+                    f"{_DIRECTORY}\t{path}/{entry_path}/"
+                    if size is None
+                    else f"{_format_size(size)}\t{path}/{entry_path}"
                 )
-                show(level[name], f"{place}/")
+                show(level[name], f"{entry_path}/")
 
     show(tree, "")
     header = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
@@ -89,11 +91,11 @@ def _number_lines(lines: list[str], first: int) -> str:
 def _matching_lines(text: str, part: str) -> list[int]:
     """Return the number of the line of every place where a part begins, also where places overlap."""
     numbers: list[int] = []
-    line, done, place = 1, 0, text.find(part)
-    while place != -1:
-        line += text.count("\n", done, place)
+    line, done, position = 1, 0, text.find(part)
+    while position != -1:
+        line += text.count("\n", done, position)
         numbers.append(line)
-        done, place = place, text.find(part, place + 1)
+        done, position = position, text.find(part, position + 1)
     return numbers
 
 

@@ -27,13 +27,13 @@ def list_latest(view: Memory, limit: int | None = None, *, metadata: Mapping[str
 
 def iter_newest(view: Memory, *, metadata: Mapping[str, Any], **filter: Any) -> Iterator[Record]:
     """Yield the records that match a filter, newest first, reading pages only as they are needed."""
-    given: set[str] = set()
+    yielded: set[str] = set()
     offset = 0
     while page := view.list(metadata=metadata, limit=_STEP, offset=offset, **filter):
         offset += len(page)
         for record in reversed(page):
-            if record.id not in given:  # what is added meanwhile moves the pages
-                given.add(record.id)
+            if record.id not in yielded:  # what is added meanwhile moves the pages
+                yielded.add(record.id)
                 yield record
         if len(page) < _STEP:
             return

@@ -146,8 +146,8 @@ class RememoConversationStore(MemoryHolder, ConversationStore):
     def _records(self) -> list[ConversationRecord]:
         records = list_latest(self._memory, metadata=_CONVERSATION)
         # Narrower views have conversations of their own.
-        own = [record for record in records if [record.scope.agent, record.scope.user] == self._labels]
-        return [_RECORD.validate_json(json.dumps(unpack_json(record.data))) for record in own]
+        bound_records = [record for record in records if [record.scope.agent, record.scope.user] == self._labels]
+        return [_RECORD.validate_json(json.dumps(unpack_json(record.data))) for record in bound_records]
 
     def _write(
         self, record: ConversationRecord, new_entries: Sequence[ConversationEntry], expected: str | None
@@ -176,9 +176,9 @@ class RememoConversationStore(MemoryHolder, ConversationStore):
         stored, version = self._stored(conversation_id)
         if stored is None or stored.revision != expected:
             raise ConversationConflict(conversation_id)
-        others = [other for other in self._records() if other.conversation_id != conversation_id]
+        remaining = [other for other in self._records() if other.conversation_id != conversation_id]
         shared: set[str] = set()
-        for other in others:
+        for other in remaining:
             if stored.forked_from is not None or other.forked_from is not None:
                 shared |= self._reached(other)
         try:

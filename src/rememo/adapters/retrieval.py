@@ -91,16 +91,16 @@ def _retrieve_by_facts(
     hits = view.search(query, kind=[kind, "fact"], limit=oversample(limit))
     if not hits or hits[0].record.kind != "fact":
         return {}
-    places: dict[str, RetrievedRecord] = {}
+    results: dict[str, RetrievedRecord] = {}
     for hit in hits:
         sources = reversed(hit.record.data.get("sources") or ()) if hit.record.kind == "fact" else (hit.id,)
         for id in sources:
-            places.setdefault(id, from_hit(hit))
+            results.setdefault(id, from_hit(hit))
     records = {
-        record.id: record for record in view.list(kind=kind, ids=list(places), metadata=metadata, limit=len(places))
+        record.id: record for record in view.list(kind=kind, ids=list(results), metadata=metadata, limit=len(results))
     }
-    known = {id: replace(result, record=records[id]) for id, result in places.items() if id in records}
-    return dict(list(known.items())[:limit])
+    with_records = {id: replace(result, record=records[id]) for id, result in results.items() if id in records}
+    return dict(list(with_records.items())[:limit])
 
 
 def oversample(limit: int) -> int:
@@ -125,14 +125,14 @@ def rank_by_standing(view: Memory, results: Sequence[RetrievedRecord]) -> list[R
     scoped_view = view_of(view)
     now = scoped_view.engine.now()
     scoped_view.wait_for_extraction()
-    known = record_statuses(
+    statuses = record_statuses(
         scoped_view.engine,
         scoped_view.scope.tenant,
         [result.record for result in results],
         now,
         known_at=scoped_view.known_at,
     )
-    by_id = {result.record.id: replace(result, standing=known[result.record.id]) for result in results}
+    by_id = {result.record.id: replace(result, standing=statuses[result.record.id]) for result in results}
     ordered: dict[str, RetrievedRecord] = {}
     for result in by_id.values():
         newer = _replacement(view, result, by_id)
@@ -148,12 +148,12 @@ def rank_by_standing(view: Memory, results: Sequence[RetrievedRecord]) -> list[R
 
 
 def _replacement(
-    view: Memory, superseded: RetrievedRecord, others: Mapping[str, RetrievedRecord]
+    view: Memory, superseded: RetrievedRecord, retrieved: Mapping[str, RetrievedRecord]
 ) -> RetrievedRecord | None:
     """Return the result that superseded another one, where it is among the results too."""
-    record = None if superseded.standing.superseded_by in others else current_record(view, superseded.standing)
+    record = None if superseded.standing.superseded_by in retrieved else current_record(view, superseded.standing)
     id = superseded.standing.superseded_by if record is None else record.id
-    return others.get(id or "")
+    return retrieved.get(id or "")
 
 
 def current_record(view: Memory, standing: RecordStatus) -> Record | None:

@@ -53,7 +53,7 @@ class FrameworkVectorIndex:
     def __init__(self, view: Memory, kind: str) -> None:
         self._view, self._kind = view, kind
         self._lock = Lock()
-        self._held: dict[str, NDArray[np.float32] | None] = {}
+        self._vectors: dict[str, NDArray[np.float32] | None] = {}
         self._ready: dict[int, tuple[list[str], NDArray[np.float32], NDArray[np.float32]]] = {}
         self._after: str | datetime | None = None
         self._loaded = False
@@ -62,29 +62,29 @@ class FrameworkVectorIndex:
         self, vector: Iterable[float], *, among: Collection[str] | None = None, by: Similarity = "cosine"
     ) -> list[tuple[str, float]]:
         """Return the ids of all records with such a vector, or of those among some ids, nearest first, with a score."""
-        wanted = np.asarray(list(vector), np.float32)
+        query = np.asarray(list(vector), np.float32)
         with self._lock:
             self._follow()
-            ids, rows, lengths = self._matrix(len(wanted))
+            ids, rows, lengths = self._matrix(len(query))
         if among is not None:
-            places = [place for place, id in enumerate(ids) if id in among]
-            ids, rows, lengths = [ids[place] for place in places], rows[places], lengths[places]
-        scores = rows @ wanted
+            rows_among = [row for row, id in enumerate(ids) if id in among]
+            ids, rows, lengths = [ids[row] for row in rows_among], rows[rows_among], lengths[rows_among]
+        scores = rows @ query
         if by == "cosine":
-            scores = scores / (lengths * (float(np.linalg.norm(wanted)) or 1.0))
+            scores = scores / (lengths * (float(np.linalg.norm(query)) or 1.0))
         order = np.argsort(-scores, kind="stable").tolist()
-        return [(ids[place], float(scores[place])) for place in order]
+        return [(ids[row], float(scores[row])) for row in order]
 
     def lengths(self) -> set[int]:
         """Return the lengths of the indexed vectors."""
         with self._lock:
             self._follow()
-            return {len(vector) for vector in self._held.values() if vector is not None}
+            return {len(vector) for vector in self._vectors.values() if vector is not None}
 
     def _matrix(self, dimension: int) -> tuple[list[str], NDArray[np.float32], NDArray[np.float32]]:
         if dimension not in self._ready:
             entries = [
-                (id, vector) for id, vector in self._held.items() if vector is not None and len(vector) == dimension
+                (id, vector) for id, vector in self._vectors.items() if vector is not None and len(vector) == dimension
             ]
             rows = np.stack([vector for _, vector in entries]) if entries else np.zeros((0, dimension), np.float32)
             self._ready[dimension] = [id for id, _ in entries], rows, np.linalg.norm(rows, axis=1)
@@ -98,15 +98,15 @@ class FrameworkVectorIndex:
             for change in changed:
                 if change.record.kind == self._kind and change.outcome != "deleted":
                     self._take(change.record)
-                elif self._held.pop(change.id, None) is not None:
+                elif self._vectors.pop(change.id, None) is not None:
                     self._ready.clear()
             self._after = changed[-1].cursor
         # Erasures, imports and expiries are not in the change feed.
-        if self._view.count(kind=self._kind) != len(self._held):
+        if self._view.count(kind=self._kind) != len(self._vectors):
             self._load()
 
     def _load(self) -> None:
-        self._held.clear()
+        self._vectors.clear()
         self._ready.clear()
         records = list_latest(self._view, metadata={}, kind=self._kind)
         for record in records:
@@ -119,7 +119,7 @@ class FrameworkVectorIndex:
         text = record.data.get(FIELD)
         vector = np.asarray(unpack_vector(text), np.float32) if isinstance(text, str) else None
         usable = vector is not None and bool(np.isfinite(vector).all()) and bool(vector.any())
-        before = self._held.get(record.id)
-        self._held[record.id] = vector if usable else None
+        before = self._vectors.get(record.id)
+        self._vectors[record.id] = vector if usable else None
         if before is not None or usable:
             self._ready.clear()

@@ -55,15 +55,15 @@ def answer_question(
     if not question.strip():
         raise InvalidInput("the question is empty; ask something")
     check_unit(threshold, "threshold")
-    moment = view.engine.now() if at is None else to_utc(at, "at")
+    asked_at = view.engine.now() if at is None else to_utc(at, "at")
     llm = model_for(view.engine, view.scope.tenant, "ask") if model else None
-    shown_context = (
+    recalled = (
         context(view, question, max_tokens=max_tokens, recall=recall, user=user, at=at) if llm is not None else None
     )
     failed, spent = None, Usage()
-    if llm is not None and shown_context is not None:
+    if llm is not None and recalled is not None:
         try:
-            return answer_by_model(llm, question, shown_context)
+            return answer_by_model(llm, question, recalled)
         except (ModelFailed, OverBudget, MissingExtra) as error:
             failed = f"{type(error).__name__}: {error}"[:500]
             spent = Usage(*error.tokens) if isinstance(error, ModelFailed) else spent
@@ -71,30 +71,28 @@ def answer_question(
             _log.warning("a question is answered in the words of records, because the model failed: %s", failed)
     wide = recall_view(view, recall, user=user)
     wide.wait_for_extraction()
-    answer = answer_extractively(wide, question, at=moment, threshold=threshold)
+    answer = answer_extractively(wide, question, at=asked_at, threshold=threshold)
     return replace(answer, fallback=failed, usage=spent)
 
 
 # ---- by a model
 
 
-def answer_by_model(llm: LLM, question: str, shown_context: Context) -> Answer:
+def answer_by_model(llm: LLM, question: str, context: Context) -> Answer:
     """Return a model's answer from the context it is given; one that cites nothing of it raises `ModelFailed`."""
-    numbers = {int(number) for number in _NUMBER.findall(shown_context.text)} & set(
-        range(1, len(shown_context.records) + 1)
-    )
+    numbers = {int(number) for number in _NUMBER.findall(context.text)} & set(range(1, len(context.records) + 1))
     if not numbers:  # nothing to answer from: nothing to pay for
         return Answer(text=NOT_FOUND, found=False, writer=llm.name)
     from rememo.ask.model_answer import ask_model  # noqa: PLC0415 - what shapes answers is loaded when one is wanted
 
-    reply, usage = ask_model(llm, question, shown_context.text)
+    reply, usage = ask_model(llm, question, context.text)
     if not reply.found:
         return Answer(text=NOT_FOUND, found=False, writer=llm.name, usage=usage)
     cited = [number for number in dict.fromkeys(reply.citations) if number in numbers]
     if not cited or not reply.answer.strip():
         what = "said nothing" if not reply.answer.strip() else "cited nothing that it was shown"
         raise ModelFailed(f"{llm.name} {what}", reason="malformed", tokens=(usage.prompt, usage.completion))
-    records = tuple(shown_context.records[number - 1] for number in cited)
+    records = tuple(context.records[number - 1] for number in cited)
     return Answer(
         text=reply.answer.strip(),
         found=True,
@@ -111,24 +109,24 @@ def answer_by_model(llm: LLM, question: str, shown_context: Context) -> Answer:
 def answer_extractively(view: View, question: str, *, at: datetime, threshold: float = THRESHOLD) -> Answer:
     """Return the sentences that answer a question best, quoted, each with its speaker and time."""
     engine = view.engine
-    moment = at if view.known_at is None else min(at, view.known_at)
+    asked_at = at if view.known_at is None else min(at, view.known_at)
     candidates = [
         item
-        for item in passages(view, question, limit=_POOL, at=moment, kinds=(*PASSAGES, "fact"))
-        if _may_answer(item, question, moment)
+        for item in passages(view, question, limit=_POOL, at=asked_at, kinds=(*PASSAGES, "fact"))
+        if _may_answer(item, question, asked_at)
     ]
     speakers = tuple(sorted({item.speaker for item in candidates if item.speaker is not None}))
-    terms = frozenset(understand(question, analyzer=engine.analyzer, at=moment, speakers=speakers).terms)
+    terms = frozenset(understand(question, analyzer=engine.analyzer, at=asked_at, speakers=speakers).terms)
     sure = [_SCORE * item.score + _COVERED * _covered(terms, item.text, engine.analyzer) for item in candidates]
     best = max(sure, default=0.0)
     if not candidates or best < threshold:
         return Answer(text=NOT_FOUND, found=False, certainty=round(best, 3))
-    order = sorted(range(len(candidates)), key=lambda place: (-sure[place], place))
-    chosen = [place for place in order if sure[place] >= _NEARLY * best][:_MOST_QUOTED]
-    items = [candidates[place] for place in chosen]
+    order = sorted(range(len(candidates)), key=lambda index: (-sure[index], index))
+    chosen = [index for index in order if sure[index] >= _NEARLY * best][:_MOST_QUOTED]
+    items = [candidates[index] for index in chosen]
     records = tuple(item.record for item in items if item.record is not None)
     return Answer(
-        text="\n".join(_quoted(item, terms, engine.analyzer, moment) for item in items),
+        text="\n".join(_quoted(item, terms, engine.analyzer, asked_at) for item in items),
         found=True,
         citations=tuple(record.id for record in records),
         records=records,
@@ -136,10 +134,10 @@ def answer_extractively(view: View, question: str, *, at: datetime, threshold: f
     )
 
 
-def _may_answer(item: ContextItem, question: str, moment: datetime) -> bool:
+def _may_answer(item: ContextItem, question: str, asked_at: datetime) -> bool:
     """Return whether an item can be an answer: a fact that holds, or a statement, and not only a question."""
     if item.kind == "fact":
-        return item.record is not None and is_fact(item.record) and holds(item.record, moment)
+        return item.record is not None and is_fact(item.record) and holds(item.record, asked_at)
     if item.text.strip().casefold() == question.strip().casefold():
         return False
     return not asks(item.text) or any(not sentence.endswith("?") for sentence in _sentences(item.text))
@@ -155,7 +153,7 @@ def _quoted(item: ContextItem, terms: frozenset[str], analyzer: Analyzer, now: d
     if len(quote) > _WHOLE:
         parts = list(_sentences(item.text))
         covered = [_covered(terms, part, analyzer) for part in parts]
-        best = max(range(len(parts)), key=lambda place: (covered[place], -place))
+        best = max(range(len(parts)), key=lambda index: (covered[index], -index))
         quote = " ".join(parts[best : best + 2])
     dated = "" if item.at is None or item.kind == "fact" else f" ({day(item.at)})"
     return format_item(item, now, quote) + dated

@@ -22,5 +22,5 @@ class ModelAnswer(BaseModel):
 def ask_model(llm: LLM, question: str, passages: str) -> tuple[ModelAnswer, Usage]:
     """Return a model's answer and its usage; raises `ModelFailed` and `OverBudget`."""
     turns = [ChatMessage("system", prompt("answer").text), ChatMessage("user", f"{passages}\n\nQuestion: {question}")]
-    made = ask_structured(llm, turns, ModelAnswer, max_tokens=_MOST_TOKENS)
-    return made.value, made.usage
+    reply = ask_structured(llm, turns, ModelAnswer, max_tokens=_MOST_TOKENS)
+    return reply.value, reply.usage

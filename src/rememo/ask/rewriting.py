@@ -44,7 +44,7 @@ def rewrite_question(llm: LLM, question: str, *, at: datetime, turns: Sequence[s
     request = dump_json({"question": question, "asked_at": at.isoformat(timespec="minutes"), "latest_turns": latest})
     instructions = prompt("rewrite").filled(most=str(MOST_QUERIES))
     try:
-        made = ask_structured(
+        reply = ask_structured(
             llm,
             [ChatMessage("system", instructions), ChatMessage("user", request)],
             _Queries,
@@ -55,7 +55,7 @@ def rewrite_question(llm: LLM, question: str, *, at: datetime, turns: Sequence[s
         counts.add("rewrite_failures")
         _log.warning("a question is searched for as it stands: %s", error)
         return [question]
-    queries = [" ".join(query.split())[:_LONGEST] for query in made.value.queries]
+    queries = [" ".join(query.split())[:_LONGEST] for query in reply.value.queries]
     return list(dict.fromkeys([question, *(query for query in queries if query)]))[: MOST_QUERIES + 1]
 
 

@@ -85,15 +85,17 @@ def measure(
     for scope in load(dataset, path):
         with Memory(":memory:", embedder=model, settings=Settings(worker=False)) as memory:
             store(memory, scope)
-            asker, agent = labels(scope)
-            wide = memory.scope(user=asker, agent=agent)
+            user, agent = labels(scope)
+            wide = memory.scope(user=user, agent=agent)
             room = wide.scope(room=max(scope.messages, key=lambda message: message.time).room)
-            for question, wanted in _wanted_sentences(scope, analyzer):
+            for question, sentences in _answer_sentences(scope, analyzer):
                 for budget in budgets:
                     for name, pack in ways.items():
                         text = pack(room, wide, question, budget)
                         rendered = strip_emphasis(text)
-                        shares[budget, name].append(sum(sentence in rendered for sentence in wanted) / len(wanted))
+                        shares[budget, name].append(
+                            sum(sentence in rendered for sentence in sentences) / len(sentences)
+                        )
                         costs[budget, name].append(counter.count(text))
                 done += 1
                 if progress is not None:
@@ -120,25 +122,25 @@ def _ours(room: Memory, _: Memory, question: BenchQuestion, budget: int) -> str:
 def _pack_plainly(room: Memory, wide: Memory, question: BenchQuestion, budget: int) -> str:
     counter = default_counter()
     lines: list[str] = []
-    left = budget
+    remaining = budget
 
     def add(record: Record, floor: float) -> bool:
-        nonlocal left
+        nonlocal remaining
         line = f"[{len(lines) + 1}] {record.at:%Y-%m-%d} {speaker(record)}: {record.text}"
         cost = counter.count(line) + 1
-        if left - cost < floor:
+        if remaining - cost < floor:
             return False
         lines.append(line)
-        left -= cost
+        remaining -= cost
         return True
 
-    shown_places: set[str] = set()
+    shown: set[str] = set()
     for turn in reversed(room.messages.latest(_HITS)):
         if not add(turn.record, budget / 2):
             break
-        shown_places.add(turn.id)
+        shown.add(turn.id)
     for hit in wide.search(question.text, kind="message", limit=_HITS, at=question.at):
-        if hit.id not in shown_places and not add(hit.record, 0):
+        if hit.id not in shown and not add(hit.record, 0):
             break
     return "\n".join(lines)
 
@@ -147,13 +149,13 @@ def store(memory: Memory, scope: BenchScope) -> None:
     """Store a scope's messages as a user would, and learn from them."""
     agents = {question.addressee for question in scope.questions} - {None}
     with memory.batch() as batch:
-        for place, message in enumerate(scope.messages):
+        for index, message in enumerate(scope.messages):
             if not message.text.strip():
                 continue
-            asker, agent = labels(scope)
-            view = batch.scope(room=message.room, user=asker or message.speaker, agent=agent)
+            user, agent = labels(scope)
+            view = batch.scope(room=message.room, user=user or message.speaker, agent=agent)
             role = "assistant" if message.speaker in agents else "user"
-            view.messages.add(role, message.text, id=str(place), at=message.time)
+            view.messages.add(role, message.text, id=str(index), at=message.time)
     if batch.receipt is not None:
         batch.receipt.wait(_LEARNING)
 
@@ -164,21 +166,21 @@ def labels(scope: BenchScope) -> tuple[str | None, str | None]:
     return askers.pop() if len(askers) == 1 else None, agents.pop() if len(agents) == 1 else None
 
 
-def _wanted_sentences(scope: BenchScope, analyzer: Analyzer) -> Iterator[tuple[BenchQuestion, list[str]]]:
+def _answer_sentences(scope: BenchScope, analyzer: Analyzer) -> Iterator[tuple[BenchQuestion, list[str]]]:
     turns = [
         Turn(speaker=message.speaker, text=message.text, at=message.time, personal=True) for message in scope.messages
     ]
     sessions: dict[str, list[int]] = defaultdict(list)
-    for place, message in enumerate(scope.messages):
-        sessions[message.session].append(place)
+    for index, message in enumerate(scope.messages):
+        sessions[message.session].append(index)
     for question in scope.questions:
         asking = set(analyzer.terms(f"{question.text} {question.answer}"))
-        wanted: list[str] = []
-        for places in sessions.values():
-            questions = {number: asking for number, place in enumerate(places) if place in question.evidence}
+        sentences: list[str] = []
+        for indices in sessions.values():
+            questions = {number: asking for number, index in enumerate(indices) if index in question.evidence}
             if questions:
-                wanted += [
-                    text for _, text in answer_sentences([turns[place] for place in places], questions, analyzer)
+                sentences += [
+                    text for _, text in answer_sentences([turns[index] for index in indices], questions, analyzer)
                 ]
-        if wanted:
-            yield question, wanted
+        if sentences:
+            yield question, sentences

@@ -5,13 +5,13 @@ hold at the end had a later one not been said), ``holds`` (facts that hold then)
 were not tuned on. A fact has ``subject``, ``predicate`` and ``object`` (or a list of objects that are as good).
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rememo.bench.labelled_rows import read_labelled_rows
 from rememo.extract import extract
 from rememo.learn.oppositions import SubjectPredicate, arrange_all
 from rememo.learn.statements import Statement, folded
@@ -20,7 +20,7 @@ from rememo.model.scope import Scope
 
 _AHEAD = frozenset({"plans", "appointment", "event"})
 """Predicates that hold before their time."""
-Held = tuple[str, str, str]
+FactTriple = tuple[str, str, str]
 """A fact that holds: subject, predicate and object, as they are compared."""
 
 
@@ -72,11 +72,8 @@ def _share(good: int, bad: int) -> float:
 def measure(path: str | Path, *, held_out: bool | None = None) -> ContradictionScores:
     """Read every life of a labelled file and count. ``held_out`` chooses one part; None takes both."""
     scores = ContradictionScores()
-    with Path(path).open(encoding="utf-8") as lines:
-        for line in lines:
-            row: dict[str, Any] = json.loads(line)
-            if held_out is None or bool(row.get("held_out")) == held_out:
-                _score(scores, row)
+    for row in read_labelled_rows(path, held_out=held_out):
+        _score(scores, row)
     return scores
 
 
@@ -101,16 +98,16 @@ def _score(scores: ContradictionScores, row: dict[str, Any]) -> None:
             scores.lost.append((life, _format_label(label)))
 
 
-def facts_holding_at(messages: Sequence[Mapping[str, str]], time: datetime) -> set[Held]:
+def facts_holding_at(messages: Sequence[Mapping[str, str]], time: datetime) -> set[FactTriple]:
     """Return the facts that hold at a moment when no more than some messages were said."""
     statements: dict[SubjectPredicate, list[Statement]] = {}
     for number, message in enumerate(messages):
         at = datetime.fromisoformat(message["at"])
-        own = [earlier["text"] for earlier in messages[:number] if earlier["speaker"] == message["speaker"]]
-        previous = "\n".join(own[-3:]) or None
+        earlier_texts = [earlier["text"] for earlier in messages[:number] if earlier["speaker"] == message["speaker"]]
+        previous = "\n".join(earlier_texts[-3:]) or None
         for fact in extract(message["text"], speaker=message["speaker"], at=at, previous=previous):
-            matter = folded(fact.subject), fact.predicate
-            statements.setdefault(matter, []).append(
+            subject_predicate = folded(fact.subject), fact.predicate
+            statements.setdefault(subject_predicate, []).append(
                 Statement(
                     object=fact.object, said=at, known=at, scope=Scope(user=message["speaker"]), confidence=fact.confidence,
                     source=Source(str(number), 1), begin=fact.valid_from, end=fact.valid_to, ends=fact.ends,
@@ -118,16 +115,16 @@ def facts_holding_at(messages: Sequence[Mapping[str, str]], time: datetime) -> s
                 )
             )  # fmt: skip
     return {
-        (*matter, run.object)
-        for matter, runs in arrange_all(statements).items()
+        (*subject_predicate, run.object)
+        for subject_predicate, runs in arrange_all(statements).items()
         for run in runs
         if run.status != "retracted"
         and (run.valid_to is None or run.valid_to > time or run.status != "superseded")
-        and (run.valid_from is None or run.valid_from <= time or matter[1] in _AHEAD)
+        and (run.valid_from is None or run.valid_from <= time or subject_predicate[1] in _AHEAD)
     }
 
 
-def _matches_label(fact: Held, label: dict[str, Any]) -> bool:
+def _matches_label(fact: FactTriple, label: dict[str, Any]) -> bool:
     objects = [label["object"]] if isinstance(label["object"], str) else label["object"]
     return fact[:2] == (folded(label["subject"]), label["predicate"]) and fact[2] in [folded(name) for name in objects]
 

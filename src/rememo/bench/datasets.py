@@ -115,10 +115,10 @@ def _longmemeval(text: str) -> Iterator[BenchScope]:
             room = f"session-{number}"
             if name in gold:
                 sessions.add(room)
-            for place, turn in enumerate(turns):
+            for index, turn in enumerate(turns):
                 if turn.get("has_answer"):
                     evidence.add(len(messages))
-                time = _longmemeval_time(date) + place * _BETWEEN_TURNS
+                time = _longmemeval_time(date) + index * _BETWEEN_TURNS
                 messages.append(
                     BenchMessage(text=turn["content"], speaker=turn["role"], room=room, time=time, session=room)
                 )
@@ -143,38 +143,38 @@ def _locomo(text: str) -> Iterator[BenchScope]:
     for entry in cast("list[dict[str, Any]]", json.loads(text)):
         conversation = cast("dict[str, Any]", entry["conversation"])
         messages: list[BenchMessage] = []
-        places: dict[str, int] = {}
+        indices: dict[str, int] = {}
         numbers = sorted(int(key.split("_")[1]) for key in conversation if re.fullmatch(r"session_\d+", key))
         for number in numbers:
             date = str(conversation[f"session_{number}_date_time"])
             start = datetime.strptime(date, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
-            for place, turn in enumerate(conversation[f"session_{number}"]):
-                places[turn["dia_id"]] = len(messages)
+            for index, turn in enumerate(conversation[f"session_{number}"]):
+                indices[turn["dia_id"]] = len(messages)
                 parts = [turn["text"], turn.get("blip_caption"), turn.get("query")]
                 messages.append(
                     BenchMessage(
                         text=" ".join(part for part in parts if part),
                         speaker=turn["speaker"],
                         room="conversation",
-                        time=start + place * _BETWEEN_TURNS,
+                        time=start + index * _BETWEEN_TURNS,
                         session=str(number),
                     )
                 )
-        parsed_questions = [_locomo_question(entry, places, messages) for entry in entry["qa"]]
+        parsed_questions = [_locomo_question(entry, indices, messages) for entry in entry["qa"]]
         questions = [question for question in parsed_questions if question.evidence]
         yield BenchScope(messages=tuple(messages), questions=tuple(questions))
 
 
-def _locomo_question(entry: dict[str, Any], places: dict[str, int], messages: list[BenchMessage]) -> BenchQuestion:
+def _locomo_question(entry: dict[str, Any], indices: dict[str, int], messages: list[BenchMessage]) -> BenchQuestion:
     # Some evidence entries hold several ids in one string, and some name turns that do not exist.
     names = [name for text in entry.get("evidence") or () for name in _LOCOMO_TURN.findall(text)]
-    evidence = frozenset(places[name] for name in names if name in places)
+    evidence = frozenset(indices[name] for name in names if name in indices)
     return BenchQuestion(
         text=entry["question"],
         at=messages[-1].time + timedelta(days=1),
         category=_LOCOMO_CATEGORIES.get(entry["category"], str(entry["category"])),
         evidence=evidence,
-        sessions=frozenset(messages[place].session for place in evidence),
+        sessions=frozenset(messages[index].session for index in evidence),
         answer=str(entry.get("answer", "")),
     )
 
@@ -190,13 +190,13 @@ def _realmem(text: str) -> Iterator[BenchScope]:
             day = datetime.strptime(session["date"][:10], "%Y-%m-%d").replace(hour=8, tzinfo=UTC)
             start = max(day, start + timedelta(hours=1))
             name = str(session["id"])
-            for place, turn in enumerate(session["turns"]):
+            for index, turn in enumerate(session["turns"]):
                 gold = frozenset(map(str, turn.get("gold_sessions") or ())) & known
                 if gold and turn["role"] == "user":
                     questions.append(
                         BenchQuestion(
                             text=turn["text"],
-                            at=start + place * _BETWEEN_TURNS,
+                            at=start + index * _BETWEEN_TURNS,
                             category="all",
                             evidence=frozenset(),
                             sessions=gold,
@@ -210,7 +210,7 @@ def _realmem(text: str) -> Iterator[BenchScope]:
                         text=turn["text"],
                         speaker=turn["role"],
                         room=name,
-                        time=start + place * _BETWEEN_TURNS,
+                        time=start + index * _BETWEEN_TURNS,
                         session=name,
                     )
                 )
@@ -224,11 +224,11 @@ def _jsonl(text: str) -> Iterator[BenchScope]:
             continue
         entry = cast("dict[str, Any]", json.loads(line))
         messages: list[BenchMessage] = []
-        places: dict[str, int] = {}
+        indices: dict[str, int] = {}
         time = _START
         for turn in entry["messages"]:
             time = _iso(turn["time"]) if "time" in turn else time + _BETWEEN_TURNS
-            places[str(turn.get("id", len(messages)))] = len(messages)
+            indices[str(turn.get("id", len(messages)))] = len(messages)
             room = str(turn.get("room", "room"))
             messages.append(
                 BenchMessage(
@@ -242,14 +242,14 @@ def _jsonl(text: str) -> Iterator[BenchScope]:
         latest = max((message.time for message in messages), default=_START)
         questions: list[BenchQuestion] = []
         for item in entry["questions"]:
-            evidence = frozenset(places[str(name)] for name in item["evidence"])
+            evidence = frozenset(indices[str(name)] for name in item["evidence"])
             questions.append(
                 BenchQuestion(
                     text=item["question"],
                     at=_iso(item["at"]) if "at" in item else latest,
                     category=str(item.get("category", "all")),
                     evidence=evidence,
-                    sessions=frozenset(messages[place].session for place in evidence),
+                    sessions=frozenset(messages[index].session for index in evidence),
                     asker=item.get("asker"),
                     addressee=item.get("addressee"),
                     answer=str(item.get("answer", "")),

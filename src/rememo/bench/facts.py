@@ -6,7 +6,6 @@ list of those that are as good), and may have ``valid_from``/``valid_to`` (the b
 ``optional``: finding it is right, missing it is no miss.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rememo.bench.labelled_rows import read_labelled_rows
 from rememo.extract import ExtractedFact, extract
 from rememo.extract.predicates import normalise_object
 
@@ -69,11 +69,8 @@ class FactScores:
 def measure(path: str | Path, *, held_out: bool | None = None) -> FactScores:
     """Extract from every message of a labelled file and count. ``held_out`` chooses one part; None takes both."""
     scores = FactScores()
-    with Path(path).open(encoding="utf-8") as lines:
-        for line in lines:
-            row: dict[str, Any] = json.loads(line)
-            if held_out is None or bool(row.get("held_out")) == held_out:
-                _score(scores, row)
+    for row in read_labelled_rows(path, held_out=held_out):
+        _score(scores, row)
     return scores
 
 
@@ -87,16 +84,16 @@ def _score(scores: FactScores, row: dict[str, Any]) -> None:
         previous=row.get("previous"),
     )
     scores.messages += 1
-    left = list(extracted)
+    unmatched = list(extracted)
     for label in row["facts"]:
-        hit = next((fact for fact in left if _same(fact, label)), None)
+        hit = next((fact for fact in unmatched if _same(fact, label)), None)
         if hit is not None:
-            left.remove(hit)
+            unmatched.remove(hit)
             scores.right[hit.predicate] += 1
         elif not label.get("optional"):
             scores.missed.append((text, _format_label(label)))
             scores.missed_by[next(iter(_choices(label["predicate"])))] += 1
-    for fact in left:
+    for fact in unmatched:
         if not any(_same(fact, label) for label in row["facts"]):
             scores.invented.append(
                 (
@@ -123,9 +120,9 @@ def _choices(value: str | list[str]) -> Iterable[str]:
     return [value] if isinstance(value, str) else value
 
 
-def _begins_with(actual: datetime | None, wanted: str | list[str] | None) -> bool:
-    return wanted is None or (
-        actual is not None and any(actual.isoformat().startswith(choice) for choice in _choices(wanted))
+def _begins_with(actual: datetime | None, expected: str | list[str] | None) -> bool:
+    return expected is None or (
+        actual is not None and any(actual.isoformat().startswith(choice) for choice in _choices(expected))
     )
 
 

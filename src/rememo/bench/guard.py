@@ -60,7 +60,7 @@ def measure(path: str | Path) -> GuardScores:
                 channel = str(labelled.get("channel", "tool"))
             except (ValueError, KeyError, TypeError):
                 raise InvalidInput(f"{path}, line {number}, is no labelled text: it needs text and attack") from None
-            reasons = _given(memory, channel, text)
+            reasons = _quarantine_reasons(memory, channel, text)
             flagged = bool(reasons)
             (scores.attacks if attack else scores.harmless)[part] += 1
             (scores.caught if attack else scores.alarms)[part] += flagged
@@ -69,6 +69,6 @@ def measure(path: str | Path) -> GuardScores:
     return scores
 
 
-def _given(memory: Memory, channel: str, text: str) -> list[str]:
+def _quarantine_reasons(memory: Memory, channel: str, text: str) -> list[str]:
     receipt = memory.messages.add(channel, text) if channel in _ROLES else memory.add(text, source=channel)
     return list(dict.fromkeys(receipt.quarantined.values()))

@@ -163,13 +163,13 @@ def measure(
 
     with ThreadPoolExecutor(concurrency, "rememo-qa") as threads:
         for number, scope in enumerate(load(dataset, path)):
-            left = len(scope.questions) if limit is None else min(len(scope.questions), limit - done_count)
-            if left <= 0:
+            remaining = len(scope.questions) if limit is None else min(len(scope.questions), limit - done_count)
+            if remaining <= 0:
                 break
-            done_count += left
+            done_count += remaining
             tasks: list[tuple[str, BenchQuestion, Way]] = [
-                (f"{number}:{place}:{way}", question, way)
-                for place, question in enumerate(scope.questions[:left])
+                (f"{number}:{index}:{way}", question, way)
+                for index, question in enumerate(scope.questions[:remaining])
                 for way in ways
             ]
             due = [task for task in tasks if task[0] not in log.done]
@@ -177,8 +177,8 @@ def measure(
             if due:
                 with _ScopeContexts(scope, {way for _, _, way in due}, budget, full_tokens) as shows:
                     # What is shown is worked out here, one after the other; only models are asked at once.
-                    shown_tasks = ((key, question, way, shows[way](question)) for key, question, way in due)
-                    for _ in threads.map(run, shown_tasks):
+                    contexts = ((key, question, way, shows[way](question)) for key, question, way in due)
+                    for _ in threads.map(run, contexts):
                         pass
     return log.report(ways)
 
@@ -301,7 +301,7 @@ class _AnswerLog:
             if "correct" in line:
                 groups[line["way"], ALL].append(line)
                 groups[line["way"], line["category"]].append(line)
-        order = {way: place for place, way in enumerate(WAYS)}
+        order = {way: index for index, way in enumerate(WAYS)}
         accuracies = [
             _accuracy(way, category, groups[way, category])
             for way, category in sorted(
@@ -342,15 +342,15 @@ class _ScopeContexts:
         if "rememo" in self._ways:
             self._memory = Memory(":memory:", embedder="static", settings=Settings(worker=False))
             store(self._memory, self._scope)
-            asker, agent = labels(self._scope)
+            user, agent = labels(self._scope)
             latest = max(self._scope.messages, key=lambda message: message.time).room
-            room = self._memory.scope(user=asker, agent=agent, room=latest)
+            room = self._memory.scope(user=user, agent=agent, room=latest)
             shows["rememo"] = lambda question: room.context(question.text, max_tokens=self._budget, at=question.at).text
         if "words" in self._ways:
             plain = PlainWords(self._scope)
             shows["words"] = lambda question: self._lines(plain.search(question), self._budget)
         if "full" in self._ways:
-            newest = sorted(range(len(self._scope.messages)), key=lambda place: -place)
+            newest = sorted(range(len(self._scope.messages)), key=lambda index: -index)
             whole = self._lines(newest, self._full)
             shows["full"] = lambda _: whole
         return shows
@@ -359,17 +359,17 @@ class _ScopeContexts:
         if self._memory is not None:
             self._memory.close()
 
-    def _lines(self, places: Sequence[int], budget: int) -> str:
+    def _lines(self, indices: Sequence[int], budget: int) -> str:
         """Return the first messages that fit, in the order in which they were said."""
         counter, chosen = default_counter(), dict[int, str]()
-        for place in places:
-            message = self._scope.messages[place]
+        for index in indices:
+            message = self._scope.messages[index]
             line = f"{message.time:%Y-%m-%d %H:%M} {message.speaker}: {message.text}"
             budget -= counter.count(line) + 1
             if budget < 0:
                 break
-            chosen[place] = line
-        return "\n".join(chosen[place] for place in sorted(chosen))
+            chosen[index] = line
+        return "\n".join(chosen[index] for index in sorted(chosen))
 
 
 def answers(path: str | Path) -> Iterator[dict[str, Any]]:

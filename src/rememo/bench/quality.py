@@ -135,20 +135,20 @@ class StoredRecall:
         self._most = min(MOST_HITS, max(1, len(scope.messages)))
         askers = {question.asker for question in scope.questions} - {None}
         agents = {question.addressee for question in scope.questions} - {None}
-        self._asker = askers.pop() if len(askers) == 1 else None
+        self._user = askers.pop() if len(askers) == 1 else None
         with self.memory.batch() as batch:
-            for place, message in enumerate(scope.messages):
+            for index, message in enumerate(scope.messages):
                 if not message.text.strip():
                     continue  # some sets have messages that say nothing, which a memory refuses
                 by_agent = message.speaker in agents
                 view = batch.scope(
                     room=message.room,
-                    user=self._asker if by_agent and self._asker else message.speaker,
+                    user=self._user if by_agent and self._user else message.speaker,
                     agent=message.speaker if by_agent else None,
                 )
                 role = "assistant" if by_agent else "user"
                 view.add(
-                    message.text, kind="message", id=str(place), occurred_at=message.time, data={"role": role},
+                    message.text, kind="message", id=str(index), occurred_at=message.time, data={"role": role},
                     learn=learn,
                 )  # fmt: skip
         if learn and batch.receipt is not None:
@@ -171,7 +171,7 @@ class StoredRecall:
         return next((hit.score for hit in self._hits(question, 1)), 0.0)
 
     def _hits(self, question: BenchQuestion, limit: int) -> list[Hit]:
-        view = self.memory.scope(user=question.asker) if question.asker == self._asker else self.memory
+        view = self.memory.scope(user=question.asker) if question.asker == self._user else self.memory
         return view.search(question.text, kind="message", at=question.at, before=question.before, limit=limit)
 
 
@@ -267,7 +267,7 @@ class _MeasureTally:
 def _before(scope: BenchScope, question: BenchQuestion, ranked: Sequence[int]) -> Sequence[int]:
     """Return what was found without messages that the question may not know."""
     limit = question.before
-    return ranked if limit is None else [place for place in ranked if scope.messages[place].time < limit]
+    return ranked if limit is None else [index for index in ranked if scope.messages[index].time < limit]
 
 
 def turn_measures(question: BenchQuestion, ranked: Sequence[int]) -> dict[str, float]:
@@ -281,11 +281,11 @@ def session_measures(scope: BenchScope, question: BenchQuestion, ranked: Sequenc
     """Return whether any and all sessions with evidence are among the first, and nDCG at ten."""
     if not question.sessions:
         return {}
-    sessions = list(dict.fromkeys(scope.messages[place].session for place in ranked))
+    sessions = list(dict.fromkeys(scope.messages[index].session for index in ranked))
     measures = {f"any@{cut}": float(bool(question.sessions & set(sessions[:cut]))) for cut in _SESSION_CUTS}
     measures |= {f"all@{cut}": float(question.sessions <= set(sessions[:cut])) for cut in _SESSION_CUTS[1:]}
-    gain = sum(1 / math.log2(2 + place) for place, name in enumerate(sessions[:10]) if name in question.sessions)
-    ideal = sum(1 / math.log2(2 + place) for place in range(min(10, len(question.sessions))))
+    gain = sum(1 / math.log2(2 + index) for index, name in enumerate(sessions[:10]) if name in question.sessions)
+    ideal = sum(1 / math.log2(2 + index) for index in range(min(10, len(question.sessions))))
     return {**measures, "nDCG@10": gain / ideal}
 
 
@@ -297,8 +297,8 @@ def _postings(terms: Sequence[Sequence[str]]) -> dict[str, Postings]:
     return {
         term: Postings(
             term=term,
-            documents=np.array([row for row, _ in places], dtype=np.intp),
-            frequencies=np.array([times for _, times in places], dtype=np.int32),
+            documents=np.array([row for row, _ in occurrences], dtype=np.intp),
+            frequencies=np.array([times for _, times in occurrences], dtype=np.int32),
         )
-        for term, places in gathered.items()
+        for term, occurrences in gathered.items()
     }

@@ -76,10 +76,10 @@ def measure(
     progress: Callable[[int], None] | None = None,
 ) -> SilenceReport:
     """Ask every scope of a file its own questions and those of others, at most `most` of each, chosen by lot but always alike."""
-    lot = random.Random(1)
+    rng = random.Random(1)
     own: list[float] = []
     foreign: list[float] = []
-    cases = _lives(path, lot, most, held_out) if shape == "lives" else _scopes(shape, path, lot, most)
+    cases = _lives(path, rng, most, held_out) if shape == "lives" else _scopes(shape, path, rng, most)
     for number, (is_own, score) in enumerate(cases, 1):
         (own if is_own else foreign).append(score)
         if progress is not None:
@@ -87,7 +87,7 @@ def measure(
     return SilenceReport(dataset=f"{Path(path).name} ({shape})", own=tuple(own), foreign=tuple(foreign), floor=floor)
 
 
-def _scopes(dataset: Dataset, path: str | Path, lot: random.Random, most: int) -> Iterator[tuple[bool, float]]:
+def _scopes(dataset: Dataset, path: str | Path, rng: random.Random, most: int) -> Iterator[tuple[bool, float]]:
     scopes = list(load(dataset, path))
     embedder = StaticEmbedder()
     for scope in scopes:
@@ -96,9 +96,9 @@ def _scopes(dataset: Dataset, path: str | Path, lot: random.Random, most: int) -
         few = min(most, max(4, len(scope.questions)))
         end = max(message.time for message in scope.messages)
         with StoredRecall(scope, embedder) as recall:
-            for question in _chosen(scope.questions, lot, few):
+            for question in _chosen(scope.questions, rng, few):
                 yield True, recall.best_score(question)
-            for question in _chosen(others, lot, few):
+            for question in _chosen(others, rng, few):
                 yield False, recall.best_score(_moved(question, scope, end))
 
 
@@ -110,12 +110,12 @@ def _moved(question: BenchQuestion, scope: BenchScope, at: datetime) -> BenchQue
     )
 
 
-def _chosen(questions: Sequence[BenchQuestion], lot: random.Random, most: int) -> list[BenchQuestion]:
+def _chosen(questions: Sequence[BenchQuestion], rng: random.Random, most: int) -> list[BenchQuestion]:
     fair = [question for question in questions if question.category != _UNFAIR]
-    return lot.sample(fair, min(most, len(fair)))
+    return rng.sample(fair, min(most, len(fair)))
 
 
-def _lives(path: str | Path, lot: random.Random, most: int, held_out: bool | None) -> Iterator[tuple[bool, float]]:
+def _lives(path: str | Path, rng: random.Random, most: int, held_out: bool | None) -> Iterator[tuple[bool, float]]:
     lives = list(load_lives(path, held_out=held_out))
     for life in lives:
         others = [question for other in lives if other is not life for question in other.questions]
@@ -123,11 +123,11 @@ def _lives(path: str | Path, lot: random.Random, most: int, held_out: bool | Non
             tell_messages(memory, life.messages)
             for question in life.questions:
                 yield True, _best(memory, question.text, question.user, question.at)
-            for question in lot.sample(others, min(most, 8, len(others))):
-                yield False, _best(memory, question.text, _asker(life, question.user), life.questions[-1].at)
+            for question in rng.sample(others, min(most, 8, len(others))):
+                yield False, _best(memory, question.text, _user_name(life, question.user), life.questions[-1].at)
 
 
-def _asker(life: Life, user: str | None) -> str | None:
+def _user_name(life: Life, user: str | None) -> str | None:
     return None if user is None else life.messages[0].user
 
 

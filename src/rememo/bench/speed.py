@@ -151,8 +151,8 @@ def _measure(path: Path, scope: int, file: int) -> SpeedRow:
     )
 
 
-def talk(count: int, *, seed: int) -> list[str]:
-    """Return made-up messages of about twenty words: few words often, many rarely, as in real talk."""
+def sample_messages(count: int, *, seed: int) -> list[str]:
+    """Return made-up messages of about twenty words: few words often, many rarely, as in real conversations."""
     words = random.Random(7)
     vocabulary = ["".join(words.choices(_SYLLABLES, k=words.randint(2, 4))) for _ in range(5_000)]
     weights = [1 / (rank + 10) for rank in range(len(vocabulary))]
@@ -166,21 +166,21 @@ def _messages(count: int, *, seed: int) -> list[dict[str, Any]]:
         {
             "text": text,
             "kind": "message",
-            "occurred_at": _START + timedelta(minutes=max(seed, 0) + place),
+            "occurred_at": _START + timedelta(minutes=max(seed, 0) + index),
             "learn": False,
         }
-        for place, text in enumerate(talk(count, seed=seed))
+        for index, text in enumerate(sample_messages(count, seed=seed))
     ]
 
 
 def _times(arguments: Sequence[str], call: Callable[[str], object]) -> list[float]:
     """Return how long each call took, in milliseconds, sorted."""
-    taken: list[float] = []
+    durations: list[float] = []
     for argument in arguments:
         start = time.perf_counter()
         call(argument)
-        taken.append(1000 * (time.perf_counter() - start))
-    return sorted(taken)
+        durations.append(1000 * (time.perf_counter() - start))
+    return sorted(durations)
 
 
 def _resident() -> float:

@@ -21,9 +21,9 @@ from rememo.text.tokens import TokenCounter, default_counter
 SHARES = (0.05, 0.1, 0.2)
 _NOT_PERSONS = frozenset({"assistant", "system", "tool"})
 
-Said = tuple[int, str]
+NumberedSentence = tuple[int, str]
 """A sentence and the turn it stands in."""
-Way = Callable[[Sequence[Turn], int], "set[Said]"]
+Way = Callable[[Sequence[Turn], int], "set[NumberedSentence]"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class SummaryCase:
     number: int
     """The scope it is of."""
     turns: tuple[Turn, ...]
-    wanted: frozenset[Said]
+    wanted: frozenset[NumberedSentence]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,11 +97,11 @@ def measure(
         "each turn's first": lambda turns, most: _firsts(turns, most, counter),
     }
     kept: list[SummaryScore] = []
-    for place, share in enumerate(shares):
+    for index, share in enumerate(shares):
         for turn, (name, way) in enumerate(ways.items()):
             kept.append(_score_way(name, way, share, cases, counter))
             if progress is not None:
-                progress(place * len(ways) + turn + 1, len(shares) * len(ways))
+                progress(index * len(ways) + turn + 1, len(shares) * len(ways))
     return SummaryReport(sessions=len(cases), sentences=sum(len(case.wanted) for case in cases), kept=tuple(kept))
 
 
@@ -109,10 +109,10 @@ def _score_way(name: str, way: Way, share: float, cases: Sequence[SummaryCase], 
     whole, heard, halves = 0, 0, ([0, 0], [0, 0])
     for case in cases:
         chosen = way(case.turns, int(share * sum(counter.count(turn.text) for turn in case.turns)))
-        places = {place for place, _ in chosen}
+        indices = {index for index, _ in chosen}
         kept_count = len(case.wanted & chosen)
         whole += kept_count
-        heard += sum(place in places for place, _ in case.wanted)
+        heard += sum(index in indices for index, _ in case.wanted)
         halves[case.number % 2][0] += kept_count
         halves[case.number % 2][1] += len(case.wanted)
     total = sum(len(case.wanted) for case in cases)
@@ -122,76 +122,78 @@ def _score_way(name: str, way: Way, share: float, cases: Sequence[SummaryCase], 
 
 def _summary_cases(number: int, scope: BenchScope, analyzer: Analyzer) -> list[SummaryCase]:
     sessions: dict[str, list[int]] = {}
-    for place, message in enumerate(scope.messages):
-        sessions.setdefault(message.session, []).append(place)
+    for index, message in enumerate(scope.messages):
+        sessions.setdefault(message.session, []).append(index)
     questions: dict[int, set[str]] = {}
     for question in scope.questions:
-        for place in question.evidence:
-            questions.setdefault(place, set()).update(analyzer.terms(f"{question.text} {question.answer}"))
+        for index in question.evidence:
+            questions.setdefault(index, set()).update(analyzer.terms(f"{question.text} {question.answer}"))
     cases: list[SummaryCase] = []
-    for places in sessions.values():
-        turns = tuple(_turn(scope, place) for place in places)
-        terms = {turn: questions[place] for turn, place in enumerate(places) if place in questions}
+    for indices in sessions.values():
+        turns = tuple(_turn(scope, index) for index in indices)
+        terms = {turn: questions[index] for turn, index in enumerate(indices) if index in questions}
         if wanted := answer_sentences(turns, terms, analyzer):
             cases.append(SummaryCase(number=number, turns=turns, wanted=frozenset(wanted)))
     return cases
 
 
-def _turn(scope: BenchScope, place: int) -> Turn:
-    message = scope.messages[place]
+def _turn(scope: BenchScope, index: int) -> Turn:
+    message = scope.messages[index]
     personal = message.speaker not in _NOT_PERSONS
     return Turn(speaker=message.speaker, text=message.text, at=message.time, personal=personal)
 
 
-def answer_sentences(turns: Sequence[Turn], questions: Mapping[int, set[str]], analyzer: Analyzer) -> set[Said]:
+def answer_sentences(
+    turns: Sequence[Turn], questions: Mapping[int, set[str]], analyzer: Analyzer
+) -> set[NumberedSentence]:
     """Return the sentence of each turn asked about that shares most with the terms it is asked by, rare ones first."""
-    sentences = [(place, text, frozenset(analyzer.terms(text))) for place, text in _sentences(turns)]
+    sentences = [(index, text, frozenset(analyzer.terms(text))) for index, text in _sentences(turns)]
     often = Counter(term for _, _, terms in sentences for term in terms)
-    wanted: set[Said] = set()
+    wanted: set[NumberedSentence] = set()
     for turn, asking in questions.items():
         ranked = [
             (sum(sorted(log(1 + len(sentences) / often[term]) for term in terms & asking)), -number, text)
-            for number, (place, text, terms) in enumerate(sentences)
-            if place == turn
+            for number, (index, text, terms) in enumerate(sentences)
+            if index == turn
         ]
         if ranked:
             wanted.add((turn, max(ranked)[2]))
     return wanted
 
 
-def _sentences(turns: Sequence[Turn]) -> list[Said]:
+def _sentences(turns: Sequence[Turn]) -> list[NumberedSentence]:
     return [
-        (place, strip_emphasis(turn.text[start:end]))
-        for place, turn in enumerate(turns)
+        (index, strip_emphasis(turn.text[start:end]))
+        for index, turn in enumerate(turns)
         for start, end in message_sentence_spans(turn.text)
     ]
 
 
-def _salient(turns: Sequence[Turn], most: int, counter: TokenCounter, analyzer: Analyzer) -> set[Said]:
+def _salient(turns: Sequence[Turn], most: int, counter: TokenCounter, analyzer: Analyzer) -> set[NumberedSentence]:
     chosen = choose(turns, max_tokens=most, counter=counter, analyzer=analyzer)
     return {(sentence.place, sentence.text) for sentence in chosen}
 
 
-def _first_and_last(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
+def _first_and_last(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[NumberedSentence]:
     """Take the first sentence, the last, the second, the last but one … while they fit."""
     sentences = _sentences(turns)
     count = len(sentences)
-    order = [place // 2 if place % 2 == 0 else count - 1 - place // 2 for place in range(count)]
-    return _fit_sentences([sentences[place] for place in order], most, counter)
+    order = [index // 2 if index % 2 == 0 else count - 1 - index // 2 for index in range(count)]
+    return _fit_sentences([sentences[index] for index in order], most, counter)
 
 
-def _firsts(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[Said]:
+def _firsts(turns: Sequence[Turn], most: int, counter: TokenCounter) -> set[NumberedSentence]:
     """Take the first sentence of every turn, then the second of every turn … while they fit."""
     seen: Counter[int] = Counter()
     ranked: list[tuple[int, int, str]] = []
-    for place, text in _sentences(turns):
-        ranked.append((seen[place], place, text))
-        seen[place] += 1
-    return _fit_sentences([(place, text) for _, place, text in sorted(ranked)], most, counter)
+    for index, text in _sentences(turns):
+        ranked.append((seen[index], index, text))
+        seen[index] += 1
+    return _fit_sentences([(index, text) for _, index, text in sorted(ranked)], most, counter)
 
 
-def _fit_sentences(sentences: Sequence[Said], most: int, counter: TokenCounter) -> set[Said]:
-    chosen: set[Said] = set()
+def _fit_sentences(sentences: Sequence[NumberedSentence], most: int, counter: TokenCounter) -> set[NumberedSentence]:
+    chosen: set[NumberedSentence] = set()
     for sentence in sentences:
         most -= counter.count(sentence[1])
         if most < 0:

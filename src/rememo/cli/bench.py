@@ -149,7 +149,11 @@ def lives(
     environments = {name: python for name, python in given.items() if python is not None}
     with console.status("telling") as status:
         report = lives_bench.measure(
-            path, doors=chosen, held_out=held_out or None, together=together, environments=environments,
+            path,
+            doors=chosen,
+            held_out=held_out or None,
+            together=together,
+            environments=environments,
             progress=status.update,
         )
     console.print(report.table(misses=misses), markup=False, highlight=False, soft_wrap=True)

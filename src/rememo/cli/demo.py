@@ -13,7 +13,7 @@ from rememo.collections.document import Passage
 from rememo.memory import Memory
 from rememo.model.fact import Fact
 from rememo.model.hit import Hit
-from rememo.serve.demo import HANDBOOK, TALK
+from rememo.serve.demo import HANDBOOK, MESSAGES
 
 _START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -38,7 +38,7 @@ def demo(
 
 def _run(chat: Memory, now: list[datetime]) -> None:
     _print_title("It remembers: one durable write a message, findable when the call returns")
-    for day, role, text in TALK:
+    for day, role, text in MESSAGES:
         now[0] = max(now[0] + timedelta(minutes=2), _START + timedelta(days=day))
         chat.messages.add(role, text).wait()
         console.print(f"  [dim]{now[0]:%d %B %H:%M}[/]  [bold]{role}[/]: {text}")

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType, UnionType
-from typing import Any, Self, TypeVar
+from types import UnionType
+from typing import Any, TypeVar
 
 from rememo.client import files
 from rememo.client.change_stream import stream_changes
@@ -24,6 +24,7 @@ from rememo.model.receipt import Receipt
 from rememo.model.scope import DEFAULT_TENANT, LabelValue, Scope
 from rememo.model.spelling import usual_spellings
 from rememo.model.times import to_utc
+from rememo.runtime.closing import Closing
 from rememo.working.type_schema import V
 from rememo.working.typed import Typed
 
@@ -33,7 +34,7 @@ C = TypeVar("C", bound="Client")
 
 
 @usual_spellings
-class Client(RemoteMemory):
+class Client(Closing, RemoteMemory):
     """A memory on a server, seen through one scope.
 
     What takes functions that run inside the memory (hooks, providers, rules, checks) is not served; what changes a value
@@ -174,16 +175,6 @@ class Client(RemoteMemory):
     def close(self) -> None:
         """Close the connections, for every view of them; closing twice is harmless."""
         self._transport.http.close()
-
-    def __enter__(self) -> Self:
-        """Return the client itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
 
 
 class ClientBatch(Client):

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from rememo.client.transport import Transport
-from rememo.errors import AlreadyExists, InvalidInput, RememoError
-from rememo.files import open_new_bytes
+from rememo.errors import InvalidInput, RememoError
+from rememo.files import new_file, open_new_bytes
 from rememo.keep.export import Transferred
 from rememo.serve.serializer import decode
 
@@ -27,7 +27,7 @@ def import_(transport: Transport, path: str | Path) -> Transferred:
     source = Path(path)
     try:
         with source.open("rb") as file:
-            answer = transport.send("POST", "/import", content=file, kind=_NDJSON)
+            response = transport.send("POST", "/import", content=file, kind=_NDJSON)
     except OSError as error:
         raise InvalidInput(f"{source} cannot be read: {error.strerror}") from None
     except RememoError as error:
@@ -35,24 +35,18 @@ def import_(transport: Transport, path: str | Path) -> Transferred:
         raise type(error)(
             message.replace("the export", str(source), 1) if "the export" in message else f"{source}: {message}"
         ) from None
-    return decode(Transferred, answer.content)
+    return decode(Transferred, response.content)
 
 
 def download(
     transport: Transport, address: str, path: str | Path, what: str, query: list[tuple[str, str]] | None = None
 ) -> Path:
     """Write a streamed response to a new file; an incomplete one is removed."""
-    target = Path(path)
-    if target.exists():
-        raise AlreadyExists(f"{target} is there already; choose another file for {what}")
-    part = target.with_name(target.name + ".part")
-    try:
-        with transport.stream(address, query) as answer, open_new_bytes(part) as file:
-            for piece in answer.iter_bytes():
-                file.write(piece)
-        part.rename(target)
-    except OSError as error:
-        raise InvalidInput(f"{what} {target} could not be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
-    return target
+    with (
+        new_file(path, what) as part,
+        transport.stream(address, query) as response,
+        open_new_bytes(part) as file,
+    ):
+        for block in response.iter_bytes():
+            file.write(block)
+    return Path(path)

@@ -1,16 +1,14 @@
 """Flows over HTTP: the client declares the flow with every request; the server keeps the states."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, Unpack
 
 from rememo.client.transport import Transport
 from rememo.client.typed import remote_view
-from rememo.errors import VersionConflict
-from rememo.model.times import to_seconds
+from rememo.runtime.retry import retry_on_conflict
 from rememo.working.flow_state import FlowState
-from rememo.working.flows import Flow
+from rememo.working.flows import Flow, FlowDeclaration
 
 _MOST_TRIES: Final = 1_000
 
@@ -26,23 +24,18 @@ class ClientFlow(Flow):
         self,
         transport: Transport,
         name: str,
-        *,
-        steps: Sequence[str],
-        ttl: float | str | timedelta = "24h",
-        sliding: bool = True,
-        transitions: Mapping[str, Iterable[str]] | None = None,
-        models: Mapping[str, Any] | None = None,
+        **declaration: Unpack[FlowDeclaration],
     ) -> None:
         """Declare the flow."""
         view = remote_view(transport)
         view.need_present()
-        super().__init__(view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
+        super().__init__(view, name, **declaration)
         self._transport = transport
-        self._lasting = {"ttl": to_seconds(ttl, "ttl"), "sliding": sliding}
-        self._whole = {
+        self._expiry = {"ttl": self._ttl.total_seconds(), "sliding": self._sliding}
+        self._declaration = {
             "steps": list(self.steps),
             "transitions": {step: sorted(after) for step, after in self._allowed.items()} or None,
-            **self._lasting,
+            **self._expiry,
         }
 
     def start(
@@ -58,34 +51,34 @@ class ClientFlow(Flow):
         Raises `AlreadyExists` when one is running or paused, unless `restart` replaces it.
         """
         changes = self._merge({}, self._changes(data))
-        given = {
+        arguments = {
             "steps": list(self.steps),
             "step": None if step is None else self._check_step(step),
             "data": changes,
             "restart": restart,
-            **self._lasting,
+            **self._expiry,
         }
-        return self._ask("start", user, given)
+        return self._request("start", user, arguments)
 
     def get(self, user: str | None = None) -> FlowState | None:
         """Return a user's state; None when it was not started, cleared or expired."""
-        return self._ask("get", user)
+        return self._request("get", user)
 
     def pause(self, user: str | None = None) -> FlowState:
         """Pause it and keep its data; a paused one stays as it is."""
-        return self._ask("pause", user, self._lasting)
+        return self._request("pause", user, self._expiry)
 
     def resume(self, user: str | None = None) -> FlowState:
         """Resume it; a running one stays as it is; raises `NotFound` when it has expired."""
-        return self._ask("resume", user, self._lasting)
+        return self._request("resume", user, self._expiry)
 
     def clear(self, user: str | None = None) -> bool:
         """Delete the state and its data; False when there was none."""
-        return self._ask("clear", user)
+        return self._request("clear", user)
 
     def progress(self, user: str | None = None) -> tuple[int, int]:
         """Return a user's progress: the number of the step, from 1, and the number of steps."""
-        position = self._ask("progress", user, {"steps": list(self.steps)})
+        position = self._request("progress", user, {"steps": list(self.steps)})
         return position.step, position.of
 
     def active(self, *, paused: bool = False) -> list[FlowState]:
@@ -98,8 +91,8 @@ class ClientFlow(Flow):
         """Merge data in, then move to the next step as declared; past the last one raises `InvalidStep`."""
         if self._models:
             return super().advance(user, data=data, expected_version=expected_version)
-        given = {"data": self._changes(data), "expected_version": expected_version, **self._whole}
-        return self._ask("advance", user, given)
+        arguments = {"data": self._changes(data), "expected_version": expected_version, **self._declaration}
+        return self._request("advance", user, arguments)
 
     def _move(
         self,
@@ -109,21 +102,25 @@ class ClientFlow(Flow):
         expected: int | None,
     ) -> FlowState:
         changes = self._changes(data)
-        for _ in range(_MOST_TRIES):
-            held = self._need(self._user(user))
-            moved = replace(held, data=self._merge(held.data, changes))
-            step = target(moved)
-            if step is not None and step != held.step and not held.paused:
-                self._check_move(moved, step)
-            given = {"step": step, "data": changes, "expected_version": expected or held.version, **self._whole}
-            try:
-                return self._ask("set", user, given)
-            except VersionConflict:
-                if expected is not None:
-                    raise
-        raise VersionConflict(f"{self._what} changed {_MOST_TRIES} times meanwhile; try again later")
 
-    def _ask(self, verb: str, user: str | None, given: Mapping[str, Any] | None = None) -> Any:
+        def prepare() -> tuple[FlowState, str | None]:
+            state = self._need(self._user(user))
+            moved = replace(state, data=self._merge(state.data, changes))
+            step = target(moved)
+            if step is not None and step != state.step and not state.paused:
+                self._check_move(moved, step)
+            return state, step
+
+        def write(prepared: tuple[FlowState, str | None]) -> FlowState:
+            state, step = prepared
+            version = {"expected_version": expected or state.version}
+            return self._request("set", user, {"step": step, "data": changes, **version, **self._declaration})
+
+        if expected is not None:
+            return write(prepare())
+        return retry_on_conflict(prepare, write, self._what, attempts=_MOST_TRIES)
+
+    def _request(self, verb: str, user: str | None, arguments: Mapping[str, Any] | None = None) -> Any:
         """Call an operation on one user's state: the user of the scope."""
         transport = replace(self._transport, scope=self._transport.scope.narrow(user=self._user(user)))
-        return transport.call(f"flow.{verb}", {"name": self.name, **(given or {})})
+        return transport.call(f"flow.{verb}", {"name": self.name, **(arguments or {})})

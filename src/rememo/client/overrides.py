@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from rememo.client.files import download
 from rememo.client.remote import RemoteAudit, RemoteContextValues, RemoteKeyValues, RemoteWorking
-from rememo.errors import VersionConflict
 from rememo.model.check import check_function
+from rememo.runtime.retry import retry_on_conflict
 
 _MOST_TRIES: Final = 1_000
 
@@ -32,24 +32,24 @@ class ClientKeyValues(RemoteKeyValues):
         ttl: float | str | timedelta | None = None,
         sliding: bool = False,
     ) -> Any:
-        """Replace a value by what `change` makes of it, and return that; nothing comes in between.
+        """Replace a value atomically by what `change` makes of it, and return that.
 
-        It keeps its end, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
+        It keeps its expiry, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
         process was faster, so it must not do anything else.
         """
         check_function(change, "change")
-        for _ in range(_MOST_TRIES):
+
+        def prepare() -> tuple[int, Any]:
             # The version first: a value written in between is then not taken for the one of that version.
             version = self.version(key)
-            value = change(super().get(key) if version else default)
-            try:
-                self.compare_and_set(
-                    key, value, expected_version=version, ttl=ttl, sliding=sliding, keep_ttl=ttl is None
-                )
-            except VersionConflict:
-                continue
+            return version, change(RemoteKeyValues.get(self, key) if version else default)
+
+        def write(prepared: tuple[int, Any]) -> Any:
+            version, value = prepared
+            self.compare_and_set(key, value, expected_version=version, ttl=ttl, sliding=sliding, keep_ttl=ttl is None)
             return value
-        raise VersionConflict(f"key {key!r} changed {_MOST_TRIES} times while it was being updated; try again later")
+
+        return retry_on_conflict(prepare, write, f"key {key!r}", attempts=_MOST_TRIES)
 
 
 class ClientContextValues(RemoteContextValues):

@@ -26,35 +26,40 @@ class PendingBatch:
     created_ids: set[str] = field(default_factory=set[str])
     """The ids of records that the batch creates."""
 
-    def add(self, transport: "Transport", call: str, given: Mapping[str, Any]) -> Receipt | bool | None:
+    def add(self, transport: "Transport", call: str, arguments: Mapping[str, Any]) -> Receipt | bool | None:
         """Add a write; None for a call that only reads. Raises `InvalidInput` for calls that cannot be batched."""
-        known = operation_specs()[call]
+        spec = operation_specs()[call]
         if call not in BATCHED:
-            if known.operation.right == "read":
+            if spec.operation.right == "read":
                 return None
             raise InvalidInput(f"{call}() cannot be part of a batch; call it before or after the batch")
-        if given.get("key") is not None:
+        if arguments.get("key") is not None:
             raise InvalidInput("a key names a whole batch: give it to batch(key=…), not to a write inside")
-        arguments = select_arguments(known, adapt_arguments(call, self._assign_ids(call, given), transport.scope))
+        selected = select_arguments(spec, adapt_arguments(call, self._assign_ids(call, arguments), transport.scope))
         if call == "update":
-            self._note_version(transport, arguments)
+            self._note_version(transport, selected)
         labels = {name: value for name in LABELS if (value := getattr(transport.scope, name)) is not None}
-        self.steps.append({"call": call, "arguments": arguments, "scope": labels, "pool": transport.pool})
+        self.steps.append({"call": call, "arguments": selected, "scope": labels, "pool": transport.pool})
         if call == "working.context.delete":
             return True
-        ids = [item["id"] for item in arguments["items"]] if call == "add_many" else [arguments.get("id")]
+        ids = [item["id"] for item in selected["items"]] if call == "add_many" else [selected.get("id")]
         if call == "add_many" or call.rpartition(".")[2] == "add":
             self.created_ids.update(id for id in ids if id is not None)
         return Receipt(ids=tuple(id for id in ids if id is not None), status="pending")
 
-    def _assign_ids(self, call: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _assign_ids(self, call: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Assign ids to new records, so that later writes of the batch can refer to them."""
-        arguments = dict(given)
-        if call == "add_many" and not isinstance(given["items"], str | Mapping):
-            listed: list[Any] = list(given["items"])
+        arguments = dict(arguments)
+        if call == "add_many" and not isinstance(arguments["items"], str | Mapping):
+            listed: list[Any] = list(arguments["items"])
             items: list[dict[str, Any]] = [{**item} if isinstance(item, Mapping) else {"text": item} for item in listed]
             arguments["items"] = [{**item, "id": new_id() if item.get("id") is None else item["id"]} for item in items]
-        elif call.endswith("add") and "id" in given and given["id"] is None and given.get("external_id") is None:
+        elif (
+            call.endswith("add")
+            and "id" in arguments
+            and arguments["id"] is None
+            and arguments.get("external_id") is None
+        ):
             arguments["id"] = new_id()
         return arguments
 

@@ -666,7 +666,7 @@ class RemoteDocuments:
 
         It is split anew, and the document and all its chunks change in one transaction; `known_at` shows what was there,
         and `undo()` of the receipt brings it back. What is not given stays, but for a title: content that has one
-        of its own gives the title. With `expected_version` a document that has moved on raises `VersionConflict`.
+        of its own gives the title. With `expected_version` a document with another version raises `VersionConflict`.
         """
         return cast(
             "DocumentReceipt",
@@ -1405,7 +1405,7 @@ class RemoteKeyValues:
         """Store a JSON value and return its version.
 
         `ttl` is how long it lives; with `sliding` each read lets it live that long again (within a twentieth of it).
-        Without a `ttl` it has no end, but for `keep_ttl`: then the end of the value that it replaces is its own.
+        Without a `ttl` it never expires, unless `keep_ttl` keeps the expiry of the value that it replaces.
         """
         return cast(
             "int",
@@ -1426,7 +1426,7 @@ class RemoteKeyValues:
     ) -> int:
         """Store a value only if the version that is there is the expected one (0: nothing there).
 
-        Returns the new version; another version raises `VersionConflict`. Its end is given as by `set()`.
+        Returns the new version; another version raises `VersionConflict`. Its expiry is given as in `set()`.
         """
         return cast(
             "int",
@@ -1727,7 +1727,7 @@ class RemoteQuarantine:
         return cast("Receipt", self._transport.call("quarantine.release", {"id": id, "by": by}))
 
     def hold(self, id: str, reason: str) -> Receipt:
-        """Put a record into quarantine by hand, a document with its chunks; what was learned from it is taken back."""
+        """Put a record into quarantine by hand, a document with its chunks; what was learned from it is deleted."""
         return cast("Receipt", self._transport.call("quarantine.hold", {"id": id, "reason": reason}))
 
     def delete(self, id: str) -> Receipt:
@@ -2237,7 +2237,7 @@ class RemoteMemory:
 
         `data` and `metadata` replace what was there; `ttl=None` lets it live on. What is made of something (documents and
         their chunks, facts, relationships, summaries) keeps its text and data: their own verbs change those. With `expected_version` a record that
-        has moved on raises `VersionConflict`; without it the change is made to whatever is current.
+        has another version raises `VersionConflict`; without it the current version is changed.
         """
         return cast(
             "Receipt",
@@ -2521,7 +2521,7 @@ class RemoteMemory:
 
     @property
     def summaries(self) -> RemoteSummaries:
-        """What stands for messages that are old, many, or gone."""
+        """Summaries of messages that are old, many, or gone."""
         return RemoteSummaries(self._transport)
 
     @property
@@ -2541,17 +2541,17 @@ class RemoteMemory:
 
     @property
     def quarantine(self) -> RemoteQuarantine:
-        """What was held back, and the rules that do so."""
+        """Quarantined records, and the rules that flag them."""
         return RemoteQuarantine(self._transport)
 
     @property
     def jobs(self) -> RemoteJobs:
-        """The later work of this tenant, and what went wrong with it."""
+        """The background jobs of this tenant, with the errors of those that failed."""
         return RemoteJobs(self._transport)
 
     @property
     def kv(self) -> RemoteKeyValues:
-        """Key-value state of exactly this scope, with an end."""
+        """Key-value state of exactly this scope, with expiry."""
         return RemoteKeyValues(self._transport)
 
     @property
@@ -2566,5 +2566,5 @@ class RemoteMemory:
 
     @property
     def archive(self) -> RemoteArchive:
-        """What was put away before policies removed it."""
+        """Records that policies archived before they removed them."""
         return RemoteArchive(self._transport)

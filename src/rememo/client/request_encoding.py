@@ -36,58 +36,60 @@ _FILTERED_CALLS: Final = {"list", "count", "delete_where", "search", "similar"}
 _VECTOR_PARAMETERS: Final = ("embedding", "vector")
 
 
-def adapt_arguments(call: str, given: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
+def adapt_arguments(call: str, arguments: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
     """Adapt the arguments of a method to those of its operation."""
-    arguments = dict(given)
-    if call == "facts.resolve" and isinstance(given["conflict"], Conflict):
-        return {"facts": [fact.id for fact in given["conflict"].facts], "keep": given["keep"]}
+    arguments = dict(arguments)
+    if call == "facts.resolve" and isinstance(arguments["conflict"], Conflict):
+        return {"facts": [fact.id for fact in arguments["conflict"].facts], "keep": arguments["keep"]}
     if call == "profiles.update":
-        more = {name: value for name, value in given.items() if name not in ("key", "fields")}
-        if given["fields"] is not None and not isinstance(given["fields"], Mapping):
-            raise InvalidInput(f"fields must be a mapping, not {type(given['fields']).__name__}")
-        return {"key": given["key"], "fields": {**(given["fields"] or {}), **more}}
+        more = {name: value for name, value in arguments.items() if name not in ("key", "fields")}
+        if arguments["fields"] is not None and not isinstance(arguments["fields"], Mapping):
+            raise InvalidInput(f"fields must be a mapping, not {type(arguments['fields']).__name__}")
+        return {"key": arguments["key"], "fields": {**(arguments["fields"] or {}), **more}}
     if call == "add_many":
-        items = given["items"]
+        items = arguments["items"]
         if isinstance(items, str | Mapping):
             raise InvalidInput("add_many() takes a collection of items; use add() for one")
         arguments["items"] = [_encode_item(item) for item in items]
     if call in _FILTERED_CALLS:
-        make_filter(scope, **{name: given[name] for name in _FILTERS if name in given})
+        make_filter(scope, **{name: arguments[name] for name in _FILTERS if name in arguments})
     if call == "archive.list":
         return {}  # its labels are sent as the scope
-    if call == "audit.verify" and given["head"] is not None and not hasattr(given["head"], "hash"):
-        raise InvalidInput(f"head must be what audit.head() returned, not {given['head']!r}")
+    if call == "audit.verify" and arguments["head"] is not None and not hasattr(arguments["head"], "hash"):
+        raise InvalidInput(f"head must be what audit.head() returned, not {arguments['head']!r}")
     return arguments
 
 
-def select_arguments(known: OperationSpec, given: Mapping[str, Any]) -> dict[str, Any]:
+def select_arguments(spec: OperationSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that differ from their defaults, as JSON values; raises `InvalidInput` for those not served."""
-    for name in known.operation.without:
-        if name in given and not _is_default(given[name], known.defaults[name]):
+    for name in spec.operation.without:
+        if name in arguments and not _is_default(arguments[name], spec.defaults[name]):
             raise InvalidInput(f"{name}= cannot be used over HTTP")
     selected: dict[str, Any] = {}
-    for parameter in known.parameters:
-        value = given.get(parameter.name)
-        if parameter.name in given and (parameter.required or not _is_default(value, known.defaults[parameter.name])):
+    for parameter in spec.parameters:
+        value = arguments.get(parameter.name)
+        if parameter.name in arguments and (
+            parameter.required or not _is_default(value, spec.defaults[parameter.name])
+        ):
             selected[parameter.name] = encode_argument(parameter, value)
-    own = {parameter.name for parameter in known.parameters} | set(known.operation.without)
-    return selected | {name: _encode_value(name, value) for name, value in given.items() if name not in own}
+    names = {parameter.name for parameter in spec.parameters} | set(spec.operation.without)
+    return selected | {name: _encode_value(name, value) for name, value in arguments.items() if name not in names}
 
 
-def place_arguments(
-    known: OperationSpec, values: Mapping[str, Any]
+def locate_arguments(
+    spec: OperationSpec, values: Mapping[str, Any]
 ) -> tuple[str, list[tuple[str, str]], dict[str, bytes], Any]:
     """Return the path, the query, the headers and the body of a request."""
-    path, query = known.operation.path, _encode_query(known, values)
+    path, query = spec.operation.path, _encode_query(spec, values)
     headers, body = dict[str, bytes](), dict[str, Any]()
-    parameters = {parameter.name: parameter for parameter in known.parameters}
+    parameters = {parameter.name: parameter for parameter in spec.parameters}
     for name, value in values.items():
         parameter = parameters.get(name)
-        if parameter is None or parameter.place == "body":
+        if parameter is None or parameter.location == "body":
             body[name] = value
-        elif parameter.place == "path":
+        elif parameter.location == "path":
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
-        elif parameter.place == "header":
+        elif parameter.location == "header":
             headers[HEADERS[name]] = (value if name == "key" else f'"{value}"').encode()
     return path, query, headers, body
 
@@ -95,9 +97,9 @@ def place_arguments(
 def encode_argument(parameter: Parameter, value: Any) -> Any:
     """Return an argument as JSON values; records are sent by their ids or texts."""
     name = parameter.name
-    if parameter.place == "path":
+    if parameter.location == "path":
         return check_label(value, name)
-    if parameter.place == "header":
+    if parameter.location == "header":
         return check_label(value, name) if name == "key" else check_version(value)
     if name in _VECTOR_PARAMETERS:
         return _encode_vector(name, value)
@@ -135,7 +137,7 @@ def _encode_item(item: object) -> Any:
             raise InvalidInput(f"an item has the unknown field {name!r}")
     return {
         name: encode_argument(parameters[name], value)
-        if name in parameters and parameters[name].place == "body"
+        if name in parameters and parameters[name].location == "body"
         else value
         for name, value in fields.items()
     }
@@ -156,7 +158,7 @@ def _encode_value(name: str, value: Any) -> Any:
         return check_json(cast("object", value), name, max_bytes=_MAX_BYTES, depth=_MAX_DEPTH)
     if isinstance(value, list | tuple | set | frozenset):
         items = cast("Iterable[Any]", value)
-        return [_encode_value(f"{name}[{place}]", each) for place, each in enumerate(items)]
+        return [_encode_value(f"{name}[{index}]", each) for index, each in enumerate(items)]
     if isinstance(value, bytes | bytearray):
         raise InvalidInput(f"{name} must be text, not {type(value).__name__}")
     try:
@@ -184,16 +186,16 @@ def _encode_vector(name: str, value: Any) -> Any:
     return numbers
 
 
-def _encode_query(known: OperationSpec, values: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _encode_query(spec: OperationSpec, values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Encode query parameters as text, after checking their types."""
-    parameters = {parameter.name: parameter for parameter in known.parameters_in("query") if parameter.name in values}
-    asked = {name: values[name] for name in parameters}
+    parameters = {parameter.name: parameter for parameter in spec.parameters_in("query") if parameter.name in values}
+    arguments = {name: values[name] for name in parameters}
     try:
-        known.query.model_validate_json(to_json_text(asked), strict=True)
+        spec.query.model_validate_json(to_json_text(arguments), strict=True)
     except ValidationError as error:
         raise InvalidInput(describe_errors(error)) from None
     pairs: list[tuple[str, str]] = []
-    for name, value in asked.items():
+    for name, value in arguments.items():
         if parameters[name].as_json:
             pairs.append((name, to_json_text(value).decode()))
             continue

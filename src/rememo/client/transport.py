@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import create_model
 
 from rememo.client.pending_batch import PendingBatch
-from rememo.client.request_encoding import adapt_arguments, place_arguments, select_arguments, to_json_text
+from rememo.client.request_encoding import adapt_arguments, locate_arguments, select_arguments, to_json_text
 from rememo.errors import Closed, InvalidInput, JobFailed, MissingExtra, RememoError, Unavailable
 from rememo.model.receipt import Receipt
 from rememo.model.scope import LABELS, Scope
@@ -48,29 +48,29 @@ class Transport:
         """The batch that writes are added to, None when there is none or its block has ended."""
         return self.batch if self.batch is not None and self.batch.open else None
 
-    def call(self, call: str, given: Mapping[str, Any]) -> Any:
+    def call(self, call: str, arguments: Mapping[str, Any]) -> Any:
         """Call a method on the server, or add it to the open batch."""
         if self.open_batch is not None:
-            waiting = self.open_batch.add(self, call, given)
+            waiting = self.open_batch.add(self, call, arguments)
             if waiting is not None:
                 return waiting
-        return self.ask(call, given)
+        return self.ask(call, arguments)
 
-    def ask(self, call: str, given: Mapping[str, Any]) -> Any:
+    def ask(self, call: str, arguments: Mapping[str, Any]) -> Any:
         """Call a method on the server."""
-        known = operation_specs()[call]
-        path, query, headers, body = place_arguments(
-            known, select_arguments(known, adapt_arguments(call, given, self.scope))
+        spec = operation_specs()[call]
+        path, query, headers, body = locate_arguments(
+            spec, select_arguments(spec, adapt_arguments(call, arguments, self.scope))
         )
-        has_body = bool(known.parameters_in("body")) or bool(body)
-        answer = self.send(
-            known.operation.verb,
+        has_body = bool(spec.parameters_in("body")) or bool(body)
+        response = self.send(
+            spec.operation.verb,
             path,
-            query=[*self._scope_query(), *query] if call != "archive.list" else self._query_with_labels(given),
+            query=[*self._scope_query(), *query] if call != "archive.list" else self._query_with_labels(arguments),
             headers=headers,
             content=to_json_text(body) if has_body else None,
         )
-        value = _decode_response(known, answer.content)
+        value = _decode_response(spec, response.content)
         return replace(value, follow=self._follow) if isinstance(value, Receipt) else value
 
     def send(
@@ -84,27 +84,27 @@ class Transport:
         kind: str = JSON,
     ) -> "httpx.Response":
         """Send a request and return its response; error responses are raised as exceptions."""
-        where: Any = self._scope_query() if query is None else query
+        params: Any = self._scope_query() if query is None else query
         all_headers: Any = dict(headers or {}) | ({} if content is None else {"Content-Type": kind.encode()})
         with self._translate_errors():
-            answer = self.http.request(verb, f"/v1{path}", params=where, headers=all_headers, content=content)
-        if answer.status_code >= _FIRST_ERROR_STATUS:
-            raise _error_of_response(answer)
-        return answer
+            response = self.http.request(verb, f"/v1{path}", params=params, headers=all_headers, content=content)
+        if response.status_code >= _FIRST_ERROR_STATUS:
+            raise _error_of_response(response)
+        return response
 
     @contextmanager
     def stream(
         self, path: str, query: list[tuple[str, str]] | None = None, headers: Mapping[str, str] | None = None
     ) -> "Generator[httpx.Response]":
         """Lend a streamed response."""
-        where: Any = [*self._scope_query(), *(query or [])]
+        params: Any = [*self._scope_query(), *(query or [])]
         with (
             self._translate_errors(),
-            self.http.stream("GET", f"/v1{path}", params=where, headers=dict(headers or {})) as answer,
+            self.http.stream("GET", f"/v1{path}", params=params, headers=dict(headers or {})) as response,
         ):
-            if answer.status_code >= _FIRST_ERROR_STATUS:
-                raise _error_of_response(answer)
-            yield answer
+            if response.status_code >= _FIRST_ERROR_STATUS:
+                raise _error_of_response(response)
+            yield response
 
     @contextmanager
     def _translate_errors(self) -> Generator[None]:
@@ -126,36 +126,36 @@ class Transport:
             pairs.append(("pool", self.pool))
         return [*pairs, *(("as_of", moment) for moment in self.as_of)]
 
-    def _query_with_labels(self, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    def _query_with_labels(self, arguments: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Narrow the scope by labels that are arguments."""
-        return replace(self, scope=self.scope.narrow(**given))._scope_query()  # noqa: SLF001 - its own
+        return replace(self, scope=self.scope.narrow(**arguments))._scope_query()  # noqa: SLF001 - its own
 
     def _follow(self, receipt: Receipt, timeout: float) -> Receipt:
         """Wait on the server, in requests of limited length."""
-        left = timeout
+        remaining = timeout
         while True:
-            piece = min(left, LONGEST_WAIT)
+            wait_seconds = min(remaining, LONGEST_WAIT)
             try:
-                self.ask("wait", {"jobs": receipt.jobs, "timeout": piece})
+                self.ask("wait", {"jobs": receipt.jobs, "timeout": wait_seconds})
             except JobFailed as error:
-                left -= piece
-                if left <= 0 or "not done after" not in str(error):
+                remaining -= wait_seconds
+                if remaining <= 0 or "not done after" not in str(error):
                     raise
             else:
                 return replace(receipt, status="done")
 
 
-def _decode_response(known: OperationSpec, content: bytes) -> Any:
+def _decode_response(spec: OperationSpec, content: bytes) -> Any:
     """Return the decoded value of a response."""
-    under = known.wrapper_key
-    if under is None:
-        return decode(known.returns, content)
-    return getattr(decode(_wrapper_model(under, known.returns), content), under)
+    wrapper_key = spec.wrapper_key
+    if wrapper_key is None:
+        return decode(spec.returns, content)
+    return getattr(decode(_wrapper_model(wrapper_key, spec.returns), content), wrapper_key)
 
 
 @cache
-def _wrapper_model(under: str, returns: Any) -> Any:
-    fields: dict[str, Any] = {under: (returns, ...)}
+def _wrapper_model(wrapper_key: str, returns: Any) -> Any:
+    fields: dict[str, Any] = {wrapper_key: (returns, ...)}
     return create_model("Wrapping", **fields)
 
 
@@ -173,9 +173,9 @@ def open_http_client(url: str, key: str | None, timeout: float) -> "httpx.Client
     return httpx.Client(base_url=url.rstrip("/"), headers=headers, timeout=timeout + LONGEST_WAIT, verify=sealed)
 
 
-def _error_of_response(answer: "httpx.Response") -> RememoError:
+def _error_of_response(response: "httpx.Response") -> RememoError:
     try:
-        body = json.loads(answer.read())
+        body = json.loads(response.read())
     except ValueError:
         body = None
-    return error_from_response(answer.status_code, body)
+    return error_from_response(response.status_code, body)

@@ -46,7 +46,9 @@ class RemoteView:
     @property
     def hooks(self) -> NoReturn:
         """Raise `InvalidInput`: hooks are functions, and not available over HTTP."""
-        raise InvalidInput("hooks are called where the memory is; client.changes() tells of changes over HTTP")
+        raise InvalidInput(
+            "hooks run in the server's process; client.changes() and client.live() return changes over HTTP"
+        )
 
     def now(self) -> datetime:
         """Return the local time; the server uses its own clock."""
@@ -90,9 +92,9 @@ class RemoteView:
         except NotFound:
             return None
 
-    def get(self, wanted: Filter, _: datetime) -> Record | None:
+    def get(self, filter: Filter, _: datetime) -> Record | None:
         """Return the record of an id."""
-        return self.find((wanted.ids or ("",))[0])
+        return self.find((filter.ids or ("",))[0])
 
     def history(self, _: Scope, id: str) -> list[Record]:
         """Return all versions of a record."""

@@ -10,23 +10,16 @@ from rememo.collections.pruning import enforce_limits
 from rememo.errors import InvalidInput
 from rememo.model.check import check_json, check_label, check_text, dump_json
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.record_wrapper import RecordWrapper
 from rememo.model.times import to_utc_or_none
 
-_SHOWN = 1_000
+_SEARCHABLE_LENGTH = 1_000
 """How much of parameters and result stands in the text that is searched; the data holds all of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class Action(RecordWrapper):
     """An action as it stands in a record."""
-
-    record: Record
-
-    @property
-    def id(self) -> str:
-        """The record's id."""
-        return self.record.id
 
     @property
     def tool(self) -> str:
@@ -99,19 +92,26 @@ class Actions(Collection):
             check_text(error, "error", max_bytes=settings.max_data_bytes)
         if parameters is not None and not isinstance(parameters, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"parameters must be a mapping, not {type(parameters).__name__}")
-        given, came = (
+        checked_parameters, checked_result = (
             check_json(value, name, max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1)
             for value, name in ((parameters, "parameters"), (result, "result"))
         )
         data = drop_none(
             tool=tool,
-            parameters=given or None,
-            result=came,
+            parameters=checked_parameters or None,
+            result=checked_result,
             success=error is None if success is None else success,
             duration=_seconds(duration),
             error=error,
         )
-        parts = [tool, *(_searchable_text(value) for value in (given, error, came) if value not in (None, {}, []))]
+        parts = [
+            tool,
+            *(
+                _searchable_text(value)
+                for value in (checked_parameters, error, checked_result)
+                if value not in (None, {}, [])
+            ),
+        ]
         fields: dict[str, Any] = {
             "text": "\n".join(parts), "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": to_utc_or_none(at, "at"), "id": id,
             "pinned": pinned, "importance": importance, "source": source, "trust": trust,
@@ -168,4 +168,4 @@ def _seconds(value: object) -> float | None:
 
 
 def _searchable_text(value: Any) -> str:
-    return (value if isinstance(value, str) else dump_json(value))[:_SHOWN]
+    return (value if isinstance(value, str) else dump_json(value))[:_SEARCHABLE_LENGTH]

@@ -140,7 +140,7 @@ _value_name = lru_cache(maxsize=4_096)(value_name)
 
 @contextmanager
 def naming_external_id(parts: Sequence[str] | None) -> Generator[None]:
-    """Tell of a platform's ids, not of the record's id that they make, when that belongs to somebody else."""
+    """Name the platform's ids in the error, not the record id derived from them, when another scope has that record."""
     try:
         yield
     except AlreadyExists:
@@ -188,6 +188,6 @@ def to_iso(value: object, field: str) -> str | None:
 
 
 def read_time(record: Record, field: str) -> datetime | None:
-    """Return a time that `moment` wrote."""
+    """Return a time that `to_iso` wrote."""
     value = record.data.get(field)
     return None if value is None else to_utc(value, field)

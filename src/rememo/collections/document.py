@@ -7,6 +7,7 @@ from typing import Any
 from rememo.model.data_schemas import matches_schema
 from rememo.model.receipt import AsyncReceipt, Outcome, Receipt
 from rememo.model.record import Record
+from rememo.model.record_wrapper import RecordWrapper
 
 # A caller may use these kinds for something of his own: what is not of our making reads as empty.
 
@@ -27,10 +28,8 @@ def own_texts(record: Record, name: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(RecordWrapper):
     """A document as it stands in a record; its text is in its chunks."""
-
-    record: Record
 
     @property
     def id(self) -> str:
@@ -89,15 +88,8 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(RecordWrapper):
     """A part of a document: the characters from `start` to `end` of its text."""
-
-    record: Record
-
-    @property
-    def id(self) -> str:
-        """The record's id."""
-        return self.record.id
 
     @property
     def text(self) -> str:

@@ -32,17 +32,17 @@ def read_content(
     else:
         kind, extracted = extract(original, name, media_type, limits)
     # Before it is split: the places of its parts are counted in what is stored.
-    clean, taken = engine.drafts.redact(extracted.text)
+    clean, redacted = engine.drafts.redact(extracted.text)
     hash = sha256(original).hexdigest()
     particulars = {"media_type": kind, "size": len(original), "hash": hash, "characters": len(clean)}
-    return DocumentContent(extracted=replace(extracted, text=clean), particulars=particulars, redacted=taken)
+    return DocumentContent(extracted=replace(extracted, text=clean), particulars=particulars, redacted=redacted)
 
 
 def read_original(
     limits: DocumentLimits, text: object, path: str | os.PathLike[str] | None, data: object, source: str | None
 ) -> tuple[str, bytes]:
     """Return the name of what was given and its bytes."""
-    if sum(given is not None for given in (text, path, data)) != 1:
+    if sum(source is not None for source in (text, path, data)) != 1:
         raise InvalidInput("a document needs exactly one of text=, path= and data=")
     if path is not None:
         content = load(path, limits)

@@ -59,7 +59,7 @@ def shorten(text: str, most: int) -> str:
     return f"{cut.rsplit(maxsplit=1)[0] if ' ' in cut else cut}…"
 
 
-def chunk_data(place: int, piece: TextChunk) -> dict[str, Any]:
+def chunk_data(index: int, piece: TextChunk) -> dict[str, Any]:
     """Return what a chunk's data says of where it is in its document."""
     headings = [shorten(heading, _LONGEST_HEADING) for heading in piece.headings]
-    return drop_none(place=place, start=piece.start, end=piece.end, headings=headings or None)
+    return drop_none(place=index, start=piece.start, end=piece.end, headings=headings or None)

@@ -80,23 +80,25 @@ class Documents(Collection):
         self._view.need_present()
         if (first := self._first_receipt(key)) is not None:
             return first
-        wanted = None if media_type is None else media_type_of(media_type)
-        filed = check_tags(tags)
+        checked_media_type = None if media_type is None else media_type_of(media_type)
+        checked_tags = check_tags(tags)
         source, title = check_source_and_title(source, title)
         name, original = read_original(self._limits, text, path, data, source)
         id, stored = self._find_id(sha256(original).hexdigest())
         if stored is not None:
             return ignored_receipt(stored)
-        content = read_content(self._view.engine, self._limits, name, original, text=text, media_type=wanted)
+        content = read_content(
+            self._view.engine, self._limits, name, original, text=text, media_type=checked_media_type
+        )
         if source is None and path is not None and name.isprintable():
             source = name
-        particulars = {**content.particulars, **drop_none(source=source, tags=filed or None)}
+        particulars = {**content.particulars, **drop_none(source=source, tags=checked_tags or None)}
         named = None if path is None else PurePath(path).stem
         titled, more = self._view.engine.drafts.redact(title or make_title(content.extracted, named))
         items = self._make_items(id, titled, content.extracted.text, particulars, metadata)
         if self._view.engine.settings.redact:
-            for place, item in enumerate(items):
-                item["redacted"] = content.redacted + more if place == 0 else {}
+            for index, item in enumerate(items):
+                item["redacted"] = content.redacted + more if index == 0 else {}
         return self._put(id, items, key)
 
     def update(
@@ -118,20 +120,22 @@ class Documents(Collection):
 
         It is split anew, and the document and all its chunks change in one transaction; `known_at` shows what was there,
         and `undo()` of the receipt brings it back. What is not given stays, but for a title: content that has one
-        of its own gives the title. With `expected_version` a document that has moved on raises `VersionConflict`.
+        of its own gives the title. With `expected_version` a document with another version raises `VersionConflict`.
         """
         self._view.need_present()
         self._view.need_no_batch("documents.update()")
         if (first := self._first_receipt(key)) is not None:
             return first
-        wanted = None if media_type is None else media_type_of(media_type)
-        filed = None if tags is None else check_tags(tags)
+        checked_media_type = None if media_type is None else media_type_of(media_type)
+        checked_tags = None if tags is None else check_tags(tags)
         source, title = check_source_and_title(source, title)
         content: DocumentContent | None = None
         if text is not None or path is not None or data is not None:
             name, original = read_original(self._limits, text, path, data, source)
-            content = read_content(self._view.engine, self._limits, name, original, text=text, media_type=wanted)
-        elif title is source is filed is metadata is None:
+            content = read_content(
+                self._view.engine, self._limits, name, original, text=text, media_type=checked_media_type
+            )
+        elif title is source is checked_tags is metadata is None:
             raise InvalidInput("update() was given nothing to change; give text=, path= or data=, a title or tags")
 
         def prepare() -> "list[Write]":
@@ -149,13 +153,13 @@ class Documents(Collection):
                 body = content.extracted.text
                 particulars |= content.particulars
                 titled = title or own_title(content.extracted)
-            particulars |= drop_none(source=source) | ({} if filed is None else {"tags": filed})
+            particulars |= drop_none(source=source) | ({} if checked_tags is None else {"tags": checked_tags})
             if not particulars.get("tags"):
                 particulars.pop("tags", None)
-            named, taken = self._view.engine.drafts.redact(titled or Document(record).title)
-            taken += Counter() if content is None else content.redacted
-            kept = record.metadata if metadata is None else metadata
-            return self._update_writes(record, named, body, particulars, kept, redacted=taken)
+            named, redacted = self._view.engine.drafts.redact(titled or Document(record).title)
+            redacted += Counter() if content is None else content.redacted
+            new_metadata = record.metadata if metadata is None else metadata
+            return self._update_writes(record, named, body, particulars, new_metadata, redacted=redacted)
 
         def write(writes: "list[Write]") -> DocumentReceipt:
             return to_document_receipt(self._view.commit(writes, key))
@@ -241,14 +245,14 @@ class Documents(Collection):
     ) -> "list[Passage]":
         """Return the chunks of all documents that answer a question, each with its document, best first."""
         filter = self._filter_by("chunk", tags, source, known_at=known_at)
-        wanted = self._query(query, filter, check_limit(limit, maximum=_MOST_HITS))
-        wanted = replace(
-            wanted,
+        search_query = self._query(query, filter, check_limit(limit, maximum=_MOST_HITS))
+        search_query = replace(
+            search_query,
             threshold=check_unit(threshold, "threshold"),
             mode=check_mode(self._view.engine, mode),
             explain=explain,
         )
-        hits = search(self._view.engine, wanted)
+        hits = search(self._view.engine, search_query)
         ids = sorted({str(hit.record.data.get("document")) for hit in hits})
         records = self._read(self._view.filter(kind="document", ids=ids, known_at=known_at), None)
         documents = {record.id: Document(record) for record in records}
@@ -278,7 +282,7 @@ class Documents(Collection):
         if not is_derived(document):
             return ()  # a record of a caller's own, that only bears the kind
         name = self._view.engine.ids.name(self._view.scope.tenant, document)
-        return tuple(self._derive(chunk_name(name, place)) for place in range(count))
+        return tuple(self._derive(chunk_name(name, index)) for index in range(count))
 
     def _find_id(self, hash: str) -> "tuple[DerivedId, Record | None]":
         """Return the id that some content has or gets, and the document that has it already.
@@ -306,11 +310,11 @@ class Documents(Collection):
         """Return the writes that make a document another; where a part of it is suspicious, all of it is held back."""
         engine = self._view.engine
         document, *chunks = self._make_items(record.id, title, text, particulars, metadata)
-        own: dict[str, Any] = {"trust": record.trust, "expires_at": record.expires_at, "on_conflict": "replace"}
+        fields: dict[str, Any] = {"trust": record.trust, "expires_at": record.expires_at, "on_conflict": "replace"}
         changed = {name: document[name] for name in ("text", "data", "metadata", "source")}
         if engine.settings.redact:
-            own["redacted"], changed["redacted"] = {}, redacted
-        puts = engine.drafts.puts(record.scope, [{**chunk, **own} for chunk in chunks])
+            fields["redacted"], changed["redacted"] = {}, redacted
+        puts = engine.drafts.puts(record.scope, [{**chunk, **fields} for chunk in chunks])
         revised = engine.drafts.revise(record, changed)
         hold_whole_documents([revised.draft, *(put.draft for put in puts)], [document, *chunks])
         engine.guard.count(puts, engine.now)
@@ -343,12 +347,12 @@ class Documents(Collection):
         chunks: list[dict[str, Any]] = [
             {
                 "kind": "chunk",
-                "id": ids[place],
+                "id": ids[index],
                 "text": text[piece.start : piece.end],
-                "data": {**shared, **chunk_data(place, piece)},
+                "data": {**shared, **chunk_data(index, piece)},
                 "source": source,
             }
-            for place, piece in enumerate(pieces)
+            for index, piece in enumerate(pieces)
         ]
         return [document, *chunks]
 

@@ -20,6 +20,6 @@ def extract_more(
     from rememo.learn.model_extraction import ExtractionInput, extract_by_model, merge_with_rules  # noqa: PLC0415
 
     by_model = extract_by_model(llm, [ExtractionInput(text=text, speaker=speaker, at=at)]).facts[0]
-    known = {(folded(fact.subject), fact.predicate, folded(fact.object)) for fact in facts}
+    existing = {(folded(fact.subject), fact.predicate, folded(fact.object)) for fact in facts}
     more = [proposal.fact for proposal in merge_with_rules(facts, by_model)]
-    return [fact for fact in more if (folded(fact.subject), fact.predicate, folded(fact.object)) not in known]
+    return [fact for fact in more if (folded(fact.subject), fact.predicate, folded(fact.object)) not in existing]

@@ -23,11 +23,11 @@ def data_equals(name: str, value: str) -> Condition:
     return Condition("data", (name,), "$eq", value)
 
 
-def to_fact(record: Record, moment: datetime) -> Fact:
+def to_fact(record: Record, at: datetime) -> Fact:
     """Return the fact of a record, with its status at a moment."""
     data = record.data
     status: FactStatus = data["status"]
-    if status == "superseded" and record.valid_to is not None and record.valid_to > moment:
+    if status == "superseded" and record.valid_to is not None and record.valid_to > at:
         status = "current"
     versions = {statement["source"]: statement["version"] for statement in data["statements"] if "source" in statement}
     return Fact(

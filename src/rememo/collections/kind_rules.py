@@ -85,13 +85,13 @@ def _data(fields: Mapping[str, Any], allowed: tuple[str, ...] | None = None) -> 
     data = fields.get("data")
     if data is not None and not isinstance(data, Mapping):
         raise InvalidInput(f"data must be a mapping, not {type(data).__name__}")
-    given = dict(cast("Mapping[str, Any]", data or {}))
-    if allowed is not None and (unknown := given.keys() - set(allowed)):
+    checked = dict(cast("Mapping[str, Any]", data or {}))
+    if allowed is not None and (unknown := checked.keys() - set(allowed)):
         raise InvalidInput(
             f"the data of a {fields['kind']} has the unknown field {min(map(str, unknown))!r};"
             f" it may have {', '.join(allowed)}"
         )
-    return given
+    return checked
 
 
 def _refuse_arguments(fields: Mapping[str, Any], names: tuple[str, ...]) -> None:

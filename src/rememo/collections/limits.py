@@ -98,8 +98,8 @@ class RoomLimits(ViewHolder):
             evict="custom" if callable(evict) else evict,
             keep_roles=keep_roles,
         )
-        own = _Functions(evict if callable(evict) else None, handler)
-        _functions.setdefault(self._view.engine, {})[self._tenant, room] = own
+        functions = _Functions(evict if callable(evict) else None, handler)
+        _functions.setdefault(self._view.engine, {})[self._tenant, room] = functions
         self._store(limits)
         self.enforce()
         return limits
@@ -135,16 +135,16 @@ class RoomLimits(ViewHolder):
         """Let what is too much leave: each time in one transaction, and only if nobody was faster."""
         if self._room is None or (limits := self._stored()) is None:
             return
-        own = _functions.get(self._view.engine, {}).get((self._tenant, self._room), _Functions(None, None))
-        strategy = own.strategy if limits.evict == "custom" else None
+        functions = _functions.get(self._view.engine, {}).get((self._tenant, self._room), _Functions(None, None))
+        strategy = functions.strategy if limits.evict == "custom" else None
         if limits.evict == "custom" and strategy is None:
             _log.warning("room %r has a strategy of another process; the oldest leave instead", self._room)
         room = _Room(self._view.engine, Scope(tenant=self._tenant, room=self._room), limits)
         for _ in range(_MOST_TRIES):
             try:
                 leaving = room.select_leaving(strategy)
-                if leaving and own.handler is not None:
-                    own.handler([Message(record) for record in leaving])
+                if leaving and functions.handler is not None:
+                    functions.handler([Message(record) for record in leaving])
             except Exception as error:  # noqa: BLE001 - a handler may veto by any exception; the message is stored
                 _log.warning("nothing leaves room %r: %s: %s", self._room, type(error).__name__, error)
                 return
@@ -167,11 +167,11 @@ class RoomLimits(ViewHolder):
         return self._room
 
 
-def read_limits(held: object) -> MessageLimits:
+def read_limits(stored: object) -> MessageLimits:
     """Return the limits that a JSON object says; what cannot be meant raises `InvalidInput`."""
-    if not isinstance(held, dict) or set(held) != set(MessageLimits.__slots__):  # pyright: ignore[reportUnknownArgumentType] - JSON
+    if not isinstance(stored, dict) or set(stored) != set(MessageLimits.__slots__):  # pyright: ignore[reportUnknownArgumentType] - JSON
         raise InvalidInput(f"the limits of a room must have {', '.join(MessageLimits.__slots__)}")
-    fields = dict(cast("dict[str, Any]", held))
+    fields = dict(cast("dict[str, Any]", stored))
     for name in ("max_messages", "max_tokens"):
         if fields[name] is not None:
             check_limit(fields[name], name, maximum=_MOST)
@@ -195,54 +195,54 @@ class _Room:
         """Return what must leave next, oldest first; nothing when all is well or all that is left must stay."""
         limits = self._limits
         total = self.engine.store.count(self._filter, self.engine.now())
-        over = 0 if limits.max_messages is None else total - limits.max_messages
-        if limits.max_tokens is None and over <= 0:
+        excess_messages = 0 if limits.max_messages is None else total - limits.max_messages
+        if limits.max_tokens is None and excess_messages <= 0:
             return []
         # The oldest are enough to look at, unless tokens are counted or a strategy may choose among all.
         everything = limits.max_tokens is not None or strategy is not None
-        size = None if everything else min(over, _AT_ONCE) + _AHEAD
+        size = None if everything else min(excess_messages, _AT_ONCE) + _AHEAD
         while True:
             records = self.engine.store.read(self._filter, self.engine.now(), limit=size, oldest=True)
             whole = size is None or len(records) < size
-            chosen = self._choose(records, over, strategy, whole=whole)
+            chosen = self._choose(records, excess_messages, strategy, whole=whole)
             if chosen is not None:
-                return [records[place] for place in sorted(chosen)]
+                return [records[index] for index in sorted(chosen)]
             size = None if size is None or size > _AT_ONCE * 4 else size * 4
 
     def _choose(
-        self, records: Sequence[Record], over: int, strategy: Strategy | None, *, whole: bool
+        self, records: Sequence[Record], excess_messages: int, strategy: Strategy | None, *, whole: bool
     ) -> list[int] | None:
         """Return the places of what leaves; None when more must be read to know."""
         limits = self._limits
         costs = [0] * len(records)
-        excess = 0
+        excess_tokens = 0
         if limits.max_tokens is not None:
             counter = default_counter()
             costs = [message_tokens(counter, record.text, record.data) for record in records]
-            excess = sum(costs) - limits.max_tokens
-        if over <= 0 and excess <= 0:
+            excess_tokens = sum(costs) - limits.max_tokens
+        if excess_messages <= 0 and excess_tokens <= 0:
             return []
         grouped = units([record.data for record in records])
         # The newest turn is what the conversation is at: it stays, however large it is.
         newest = max(grouped, key=lambda unit: unit[-1]) if whole and grouped else ()
         free = [
-            unit for unit in grouped if unit is not newest and not any(self._stays(records[place]) for place in unit)
+            unit for unit in grouped if unit is not newest and not any(self._stays(records[index]) for index in unit)
         ]
         if strategy is not None:
             free = _order_by_strategy(strategy, records, free)
         chosen: list[int] = []
         for group in free:
-            if (over <= 0 and excess <= 0) or len(chosen) >= _AT_ONCE:
+            if (excess_messages <= 0 and excess_tokens <= 0) or len(chosen) >= _AT_ONCE:
                 break
-            if not whole and awaits_result([records[place] for place in group]):
+            if not whole and awaits_result([records[index] for index in group]):
                 return None
             chosen += group
-            over -= len(group)
-            excess -= sum(costs[place] for place in group)
+            excess_messages -= len(group)
+            excess_tokens -= sum(costs[index] for index in group)
         else:
-            if not whole and over > 0:
+            if not whole and excess_messages > 0:
                 return None
-            if over > 0 or excess > 0:
+            if excess_messages > 0 or excess_tokens > 0:
                 _log.info("what is left in room %r must stay, though it is more than its limit", self._scope.room)
         return chosen
 
@@ -269,8 +269,8 @@ def _order_by_strategy(
     strategy: Strategy, records: Sequence[Record], free: list[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
     """Return the units that a strategy names, in its order, each once."""
-    belongs = {records[place].id: unit for unit in free for place in unit}
-    named = strategy([Message(records[place]) for place in sorted(place for unit in free for place in unit)])
+    belongs = {records[index].id: unit for unit in free for index in unit}
+    named = strategy([Message(records[index]) for index in sorted(index for unit in free for index in unit)])
     ids = [message if isinstance(message, str) else message.id for message in named]
     if unknown := [id for id in ids if id not in belongs]:
         raise InvalidInput(f"the strategy named {unknown[0]!r}, which is none of the messages that may leave")

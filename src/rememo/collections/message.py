@@ -4,19 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rememo.model.record import Record
+from rememo.model.record_wrapper import RecordWrapper
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Message(RecordWrapper):
     """What was said, by whom and when."""
-
-    record: Record
-
-    @property
-    def id(self) -> str:
-        """The record's id."""
-        return self.record.id
 
     @property
     def role(self) -> str:
@@ -61,8 +54,8 @@ class Message:
     @property
     def external_id(self) -> tuple[str, str] | None:
         """The platform's ids of the chat and of the message."""
-        held = self.record.data.get("external_id")
-        return None if held is None else (held[0], held[1])
+        stored = self.record.data.get("external_id")
+        return None if stored is None else (stored[0], stored[1])
 
     @property
     def reply_to(self) -> str | None:

@@ -105,8 +105,8 @@ class Messages(Collection):
         """Remember what a user said and the answer to it, both or neither; the answer is a reply to the other."""
         if (first := self._first(key)) is not None:
             return first
-        for field, said in (("user", user), ("assistant", assistant)):
-            check_not_blank(said, field, most=self._view.engine.settings.max_text_bytes)
+        for field, text in (("user", user), ("assistant", assistant)):
+            check_not_blank(text, field, most=self._view.engine.settings.max_text_bytes)
         user_id = new_id()
         both = [
             self._fields("user", user, turn_data(name=name), learn=learn, source=source) | {"id": user_id},
@@ -145,12 +145,12 @@ class Messages(Collection):
 
         `after` is included, `before` is not.
         """
-        wanted = self._roles(roles)
-        if wanted is metadata is after is before is known_at is self._view.known_at is None:
+        checked_roles = self._roles(roles)
+        if checked_roles is metadata is after is before is known_at is self._view.known_at is None:
             filter = Filter(scope=self._view.scope, kinds=("message",))  # asked at every turn, and nothing to check
         else:
             filter = self._filter(
-                data={"role": wanted}, after=after, before=before, metadata=metadata, known_at=known_at
+                data={"role": checked_roles}, after=after, before=before, metadata=metadata, known_at=known_at
             )
         return [Message(record) for record in self._read(filter, limit, offset)]
 
@@ -275,8 +275,10 @@ class Messages(Collection):
         if batch is not None and batch.waiting(id) is not None:
             return id
         if self._in_room(id) is None:
-            place = "scope" if self._view.scope.room is None else "room"
-            raise NotFound(f"reply_to: there is no message {reply_to!r} in this {place}; add it first, or leave it out")
+            container = "scope" if self._view.scope.room is None else "room"
+            raise NotFound(
+                f"reply_to: there is no message {reply_to!r} in this {container}; add it first, or leave it out"
+            )
         return id
 
     def _in_room(self, id: str) -> Record | None:

@@ -17,22 +17,15 @@ from rememo.errors import InvalidInput
 from rememo.model.check import check_label, check_limit, check_text
 from rememo.model.filters import Condition
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.record_wrapper import RecordWrapper
 from rememo.model.times import to_utc_or_none
 
 _PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class Post(RecordWrapper):
     """A post as it stands in a record."""
-
-    record: Record
-
-    @property
-    def id(self) -> str:
-        """The record's id."""
-        return self.record.id
 
     @property
     def content(self) -> str:
@@ -62,8 +55,8 @@ class Post:
     @property
     def external_id(self) -> tuple[str, str] | None:
         """The platform and the post's id there."""
-        held = self.record.data.get("external_id")
-        return None if held is None else (held[0], held[1])
+        stored = self.record.data.get("external_id")
+        return None if stored is None else (stored[0], stored[1])
 
     @property
     def published_at(self) -> datetime:
@@ -128,15 +121,15 @@ class Posts(Collection):
         most = check_limit(n, "n")
         filter = self._filter()
         filter = filter.narrowed(conditions=(Condition("data", ("location",), "$exists", True),))
-        places: dict[str, str] = {}
+        locations: dict[str, str] = {}
         offset = 0
-        while len(places) < most and (page := self._read(filter, _PAGE, offset)):
+        while len(locations) < most and (page := self._read(filter, _PAGE, offset)):
             for record in reversed(page):
-                place = str(record.data["location"]).strip()
-                if place:
-                    places.setdefault(place.casefold(), place)
+                location = str(record.data["location"]).strip()
+                if location:
+                    locations.setdefault(location.casefold(), location)
             offset += len(page)
-        return [*places.values()][:most]
+        return [*locations.values()][:most]
 
     def list(
         self,

@@ -84,16 +84,16 @@ def _select_leaving(view: View, kind: str, most: int) -> list[Record]:
     """Return the records of a kind that are too many, oldest first."""
     store, now = view.engine.store, view.engine.now()
     filter = view.filter(kind=kind)
-    over = store.count(filter, now) - most
-    if over <= 0:
+    excess = store.count(filter, now) - most
+    if excess <= 0:
         return []
     if kind == "message":
         return select_messages(store.read(filter, now), most)
-    size = over + _AHEAD
+    size = excess + _AHEAD
     while True:
         records = store.read(filter, now, limit=size, oldest=True)
-        leaving = select_records(records, over)
-        if len(leaving) == over or len(records) < size:
+        leaving = select_records(records, excess)
+        if len(leaving) == excess or len(records) < size:
             return leaving
         size *= 4
 
@@ -104,19 +104,19 @@ def select_messages(records: Sequence[Record], most: int) -> list[Record]:
     Pinned and system messages stay, and so does the newest turn. A tool call and its results stay or leave together; a
     unit is as old as its newest message.
     """
-    over = len(records) - most
+    excess = len(records) - most
     grouped = sorted(units([record.data for record in records]), key=lambda unit: unit[-1])
     chosen: list[int] = []
     for group in grouped[:-1]:
-        if over <= 0:
+        if excess <= 0:
             break
-        if any(records[place].pinned or records[place].data.get("role") == "system" for place in group):
+        if any(records[index].pinned or records[index].data.get("role") == "system" for index in group):
             continue
         chosen += group
-        over -= len(group)
-    return [records[place] for place in sorted(chosen)]
+        excess -= len(group)
+    return [records[index] for index in sorted(chosen)]
 
 
-def select_records(records: Sequence[Record], over: int) -> list[Record]:
+def select_records(records: Sequence[Record], excess: int) -> list[Record]:
     """Return the oldest of records, as many as are too many; pinned ones stay."""
-    return [record for record in records if not record.pinned][:over]
+    return [record for record in records if not record.pinned][:excess]

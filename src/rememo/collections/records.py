@@ -118,14 +118,14 @@ class Records(ViewHolder):
 
         `data` and `metadata` replace what was there; `ttl=None` lets it live on. What is made of something (documents and
         their chunks, facts, relationships, summaries) keeps its text and data: their own verbs change those. With `expected_version` a record that
-        has moved on raises `VersionConflict`; without it the change is made to whatever is current.
+        has another version raises `VersionConflict`; without it the current version is changed.
         """
-        given = {
+        fields = {
             "text": text, "kind": kind, "data": data, "metadata": metadata, "occurred_at": occurred_at,
             "valid_from": valid_from, "valid_to": valid_to, "pinned": pinned, "importance": importance, "ttl": ttl,
             "source": source, "trust": trust, "embedding": embedding,
         }  # fmt: skip
-        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not UNSET}
+        changes: dict[str, Any] = {name: value for name, value in fields.items() if value is not UNSET}
         if not changes:
             raise InvalidInput("update() was given nothing to change")
         if "ttl" in changes and changes["ttl"] is None:
@@ -261,9 +261,9 @@ class Records(ViewHolder):
         """
         if filter.kinds != ("fact",) or filter.ids is not None:
             return filter
-        moment = filter.valid_at or filter.known_at or self._view.engine.now()
+        at = filter.valid_at or filter.known_at or self._view.engine.now()
         retracted = Condition("data", ("status",), "$ne", "retracted")
-        return filter.narrowed(valid_at=moment, conditions=(*filter.conditions, retracted))
+        return filter.narrowed(valid_at=at, conditions=(*filter.conditions, retracted))
 
     def search(
         self,
@@ -329,16 +329,16 @@ class Records(ViewHolder):
     ) -> "list[Hit]":
         """Return the records whose vectors are nearest to the given one; scores are cosines, from `threshold` up."""
         filter = self._view.filter(kind=kind, ids=ids, metadata=metadata, known_at=known_at, valid_at=valid_at)
-        wanted, model = self._view.engine.drafts.check_vector(vector, "vector")
+        unit_vector, model = self._view.engine.drafts.check_vector(vector, "vector")
         most, least = check_limit(limit, maximum=_MOST_HITS), check_unit(threshold, "threshold")
         self._wait_for_extraction(filter)
         try:
-            return similar(self._view.engine, filter, wanted, model, limit=most, threshold=least)
+            return similar(self._view.engine, filter, unit_vector, model, limit=most, threshold=least)
         except ModelChanged:
             # The vector may be of the new model already, where both are as long.
             self._view.engine.model.follow()
-            wanted, model = self._view.engine.drafts.check_vector(vector, "vector")
-            return similar(self._view.engine, filter, wanted, model, limit=most, threshold=least)
+            unit_vector, model = self._view.engine.drafts.check_vector(vector, "vector")
+            return similar(self._view.engine, filter, unit_vector, model, limit=most, threshold=least)
 
     def rooms(self, *, prefix: str = "") -> "list[str]":
         """Return the rooms that have a record in this scope, sorted; with `prefix`, those whose names begin with it."""

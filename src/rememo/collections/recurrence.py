@@ -32,23 +32,23 @@ def check_recurrence(value: object) -> str | float | None:
     return seconds
 
 
-def zone_of(moment: datetime | str) -> str | None:
+def zone_of(time: datetime | str) -> str | None:
     """Return the zone that a time was told in: its name, else its offset such as "+02:00"; None is UTC."""
-    if isinstance(moment, str):
-        moment = datetime.fromisoformat(moment)
-    if isinstance(moment.tzinfo, ZoneInfo):
-        return moment.tzinfo.key
-    return moment.isoformat()[-6:] if moment.utcoffset() else None
+    if isinstance(time, str):
+        time = datetime.fromisoformat(time)
+    if isinstance(time.tzinfo, ZoneInfo):
+        return time.tzinfo.key
+    return time.isoformat()[-6:] if time.utcoffset() else None
 
 
 def next_due(first: datetime, recurrence: str | float, after: datetime, zone: str | None = None) -> datetime | None:
     """Return the first time it comes round later than `after`, in UTC; None when that is beyond the year 9999."""
-    place = zone_named(zone)
+    time_zone = zone_named(zone)
     try:
         if not isinstance(recurrence, str):
             step = timedelta(seconds=recurrence)
             return first + max(1, (after - first) // step + 1) * step
-        local = first.astimezone(place)
+        local = first.astimezone(time_zone)
         passed = max(0, (after - first).days)
         # A few before what the days make of it, so that no leap year or change of clocks is passed over.
         per = {"daily": 1, "weekly": 7, "monthly": 31, "yearly": 366}[recurrence]

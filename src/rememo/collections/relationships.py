@@ -46,13 +46,13 @@ class Relationships(ViewHolder):
         `strength` is where it is now, 0.5 for a new one unless given: after n more interactions it is
         1 - (1 - strength) · 0.9^n.
         """
-        own: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if strength is not None:
-            own["strength"] = check_unit(strength, "strength")
+            fields["strength"] = check_unit(strength, "strength")
         if sentiment is not None:
-            own["sentiment"] = _check_sentiment(sentiment)
+            fields["sentiment"] = _check_sentiment(sentiment)
         return self._change(
-            self._check_ends(entity, target, type), own, UNSET if metadata is None else metadata, create=True
+            self._check_ends(entity, target, type), fields, UNSET if metadata is None else metadata, create=True
         )
 
     def update(
@@ -67,23 +67,23 @@ class Relationships(ViewHolder):
 
         `strength` is what it has from now on, whatever came before; later interactions strengthen it from there.
         """
-        own: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         if strength is not UNSET:
-            own["strength"] = check_unit(strength, "strength")
+            fields["strength"] = check_unit(strength, "strength")
         if sentiment is not UNSET:
-            own["sentiment"] = None if sentiment is None else _check_sentiment(sentiment)
-        if not own and metadata is UNSET:
+            fields["sentiment"] = None if sentiment is None else _check_sentiment(sentiment)
+        if not fields and metadata is UNSET:
             raise InvalidInput("update() was given nothing to change")
         relationship = self.get(id)
-        return self._change((relationship.entity, relationship.target, relationship.type), own, metadata, id=id)
+        return self._change((relationship.entity, relationship.target, relationship.type), fields, metadata, id=id)
 
     def touch(self, entity: str, target: str, type: str, *, at: datetime | None = None) -> Receipt:
         """Note one interaction, now or `at`: it is counted and strengthens the relationship, which is made if need be.
 
         Each interaction closes a tenth of what is missing to a strength of 1.
         """
-        moment = to_micros(self._view.engine.now() if at is None else to_utc(at, "at"))
-        return self._change(self._check_ends(entity, target, type), {}, UNSET, create=True, touched=moment)
+        touched_at = to_micros(self._view.engine.now() if at is None else to_utc(at, "at"))
+        return self._change(self._check_ends(entity, target, type), {}, UNSET, create=True, touched=touched_at)
 
     def remove(self, id: str) -> Receipt:
         """Remove one relationship."""
@@ -202,10 +202,10 @@ class Relationships(ViewHolder):
 
     def _find_around(self, names: Iterable[str]) -> "list[Record]":
         """Return the relationships from or to some entities, oldest first."""
-        wanted = sorted({folded(name) for name in names})
+        folded_names = sorted({folded(name) for name in names})
         by_id: dict[str, Record] = {}
-        for start in range(0, len(wanted), _FRONTIER):
-            some = wanted[start : start + _FRONTIER]
+        for start in range(0, len(folded_names), _FRONTIER):
+            some = folded_names[start : start + _FRONTIER]
             for end in ("entity", "target"):
                 by_id |= {record.id: record for record in self._records([_match_condition(end, "$in", list(some))])}
         return sorted(by_id.values(), key=lambda record: (record.at, record.id))
@@ -221,31 +221,31 @@ class Relationships(ViewHolder):
     def _change(
         self,
         ends: tuple[str, str, str],
-        own: Mapping[str, Any],
+        changes: Mapping[str, Any],
         metadata: Mapping[str, Any] | Unset | None,
         *,
         id: str | None = None,
         create: bool = False,
         touched: int | None = None,
     ) -> Receipt:
-        """Change what was told of a relationship, or make it; whoever was faster is taken into account."""
+        """Change the fields of a relationship that were set by hand, or create it; retries when another writer was faster."""
         self._need_writable("changing a relationship")
         entity, target, type = ends
-        wanted = id or LearnedRelationship.make_id(self._view.engine, self._view.scope, entity, target, type)
+        record_id = id or LearnedRelationship.make_id(self._view.engine, self._view.scope, entity, target, type)
 
         def prepare() -> tuple[Record | None, dict[str, Any]]:
-            record = self._view.find(wanted)
+            record = self._view.find(record_id)
             if record is None and not create:
-                raise NotFound(f"there is no relationship {wanted!r} in this scope")
+                raise NotFound(f"there is no relationship {record_id!r} in this scope")
             data: dict[str, Any] = {"entity": entity, "target": target, "type": type, "own": {}}
             if record is not None and _is_relationship(record):
                 data = record.data
-            by_hand: dict[str, Any] = {**data["own"], **own}
+            by_hand: dict[str, Any] = {**data["own"], **changes}
             if touched is not None:
                 by_hand |= _count_interaction(by_hand, touched)
             elif create:
-                by_hand.setdefault("strength", BASE)  # told by hand, so that it stays when facts are taken back
-            if "strength" in own:
+                by_hand.setdefault("strength", BASE)  # set by hand, so that it stays when facts are deleted
+            if "strength" in changes:
                 by_hand["since"] = interaction_counts(data)
             fields = relationship_fields(
                 {**data, "own": {name: value for name, value in by_hand.items() if value is not None}}
@@ -257,13 +257,13 @@ class Relationships(ViewHolder):
         def write(prepared: tuple[Record | None, dict[str, Any]]) -> Receipt:
             record, fields = prepared
             if record is None:
-                return self._view.put([{**fields, "id": wanted, "kind": "relationship"}])
-            return self._view.revise(wanted, fields, record.version)
+                return self._view.put([{**fields, "id": record_id, "kind": "relationship"}])
+            return self._view.revise(record_id, fields, record.version)
 
         return retry_on_conflict(
             prepare,
             write,
-            f"relationship {wanted!r}",
+            f"relationship {record_id!r}",
             attempts=_MOST_TRIES,
             conflicts=(AlreadyExists, VersionConflict),
         )
@@ -285,11 +285,11 @@ class Relationships(ViewHolder):
         self._view.need_no_batch(verb)
 
 
-def _count_interaction(own: Mapping[str, Any], moment: int) -> dict[str, int]:
+def _count_interaction(fields: Mapping[str, Any], time: int) -> dict[str, int]:
     return {
-        "count": own.get("count", 0) + 1,
-        "first": min(own.get("first", moment), moment),
-        "last": max(own.get("last", moment), moment),
+        "count": fields.get("count", 0) + 1,
+        "first": min(fields.get("first", time), time),
+        "last": max(fields.get("last", time), time),
     }
 
 

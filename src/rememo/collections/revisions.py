@@ -54,10 +54,10 @@ class Revisions(ViewHolder):
         """
         check_unit(max_confidence, "max_confidence")
         most = check_limit(limit)
-        wanted = None if id is None else check_label(id, "id")
+        checked_id = None if id is None else check_label(id, "id")
         self._view.wait_for_extraction()
         revisions: list[Revised] = []
-        for record in self._records(wanted):
+        for record in self._records(checked_id):
             revisions += [
                 revision
                 for revision in self._revisions_of(record)

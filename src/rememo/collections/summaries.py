@@ -80,12 +80,12 @@ class Summaries(Collection):
         """
         self._view.need_present()
         self._view.need_no_batch("summaries.update()")
-        held = self._room(room)
-        policy = held.policy
+        summaries = self._room(room)
+        policy = summaries.policy
         options = (policy or SummaryPolicy()).options("update")
         if keep is None:
             keep = 0 if policy is None else policy.keep
-        held.gather(options, keep=check_offset(keep, "keep"))
+        summaries.gather(options, keep=check_offset(keep, "keep"))
         current = self.current(room)
         if current is None and self._empty(self._name(room)):
             raise NotFound(f"there is no message in room {self._name(room)!r}; rooms() lists the rooms there are")
@@ -152,17 +152,19 @@ class Summaries(Collection):
         total = Compressed()
         for name in names:
             scope = self._view.scope.narrow(room=name)
-            receipts, gone = Compression(engine, filter.narrowed(scope=scope), name, most).run()
-            if gone:
-                times = [record.at for record in gone]
-                made = [id for receipt in receipts for id, outcome in receipt.outcomes.items() if outcome == "added"]
+            receipts, removed = Compression(engine, filter.narrowed(scope=scope), name, most).run()
+            if removed:
+                times = [record.at for record in removed]
+                summary_ids = [
+                    id for receipt in receipts for id, outcome in receipt.outcomes.items() if outcome == "added"
+                ]
                 total = replace(
                     total,
-                    count=total.count + len(gone),
+                    count=total.count + len(removed),
                     rooms=total.rooms if name is None else (*total.rooms, name),
                     since=min([*times, *([total.since] if total.since else [])]),
                     until=max([*times, *([total.until] if total.until else [])]),
-                    summaries=(*total.summaries, *made),
+                    summaries=(*total.summaries, *summary_ids),
                     receipts=(*total.receipts, *receipts),
                 )
         return total

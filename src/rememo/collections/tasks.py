@@ -2,18 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from rememo.collections.base import (
-    Collection,
-    check_choice,
-    check_not_blank,
-    check_priority,
-    drop_none,
-    read_time,
-    to_iso,
-)
+from rememo.collections.base import check_choice, check_priority, drop_none, read_time, to_iso
+from rememo.collections.plan_item import NO_DUE_TIME, STATUSES, PlanCollection, PlanItem
 from rememo.collections.recurrence import CALENDAR, check_recurrence, next_due, zone_named, zone_of
 from rememo.errors import InvalidInput
 from rememo.model.check import check_label, check_limit
@@ -23,41 +16,12 @@ from rememo.model.record import Record
 from rememo.model.times import to_utc
 from rememo.model.unset import UNSET, Unset
 
-STATUSES = ("open", "done", "dropped")
 Recurrence = str | float | timedelta
-_NEVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Task(PlanItem):
     """A task as it stands in a record."""
-
-    record: Record
-
-    @property
-    def id(self) -> str:
-        """The record's id."""
-        return self.record.id
-
-    @property
-    def text(self) -> str:
-        """What is to be done."""
-        return self.record.text
-
-    @property
-    def status(self) -> str:
-        """`open`, `done` or `dropped`; a recurring task stays open when it is done."""
-        return str(self.record.data.get("status", "open"))
-
-    @property
-    def priority(self) -> int:
-        """From 0 to 10, the most urgent."""
-        return int(self.record.data.get("priority", 0))
-
-    @property
-    def due(self) -> datetime | None:
-        """When it is due (next), in UTC."""
-        return read_time(self.record, "due")
 
     @property
     def recurrence(self) -> str | timedelta | None:
@@ -71,11 +35,6 @@ class Task:
         return self.record.data.get("goal")
 
     @property
-    def parent(self) -> str | None:
-        """The id of the task that it is a part of."""
-        return self.record.data.get("parent")
-
-    @property
     def times_done(self) -> int:
         """How often it was done."""
         return int(self.record.data.get("times_done", 0))
@@ -86,7 +45,7 @@ class Task:
         return read_time(self.record, "done_at")
 
 
-class Tasks(Collection):
+class Tasks(PlanCollection):
     """The tasks within a view."""
 
     kind = "task"
@@ -115,7 +74,7 @@ class Tasks(Collection):
         due now, once, however many times have passed, and `done` moves it past now. A `parent`, the task that this one
         is a part of, must be there, or `NotFound` is raised.
         """
-        check_not_blank(text, "text", most=self._view.engine.settings.max_text_bytes)
+        self._check_plan_text(text)
         data = drop_none(
             status="open",
             priority=check_priority(priority),
@@ -149,16 +108,8 @@ class Tasks(Collection):
 
         A task cannot become a part of itself or of its own parts.
         """
-        changed: dict[str, Any] = {}
-        if status is not UNSET:
-            changed["status"] = check_choice(status, "status", STATUSES)
-        if priority is not UNSET:
-            changed["priority"] = check_priority(priority)
-        if parent is not UNSET:
-            changed["parent"] = None if parent is None else self._need_parent(parent, id)
-        whole: dict[str, Any] = {}
-        if text is not UNSET:
-            whole["text"] = check_not_blank(text, "text", most=self._view.engine.settings.max_text_bytes)
+        changed = self._changed_data(id, status, priority, parent)
+        whole = self._changed_text(text)
         timed = due is not UNSET or recurrence is not UNSET
         if not changed and not whole and not timed:
             raise InvalidInput("update() was given nothing to change")
@@ -201,14 +152,7 @@ class Tasks(Collection):
 
     def drop(self, id: str, *, key: str | None = None) -> Receipt:
         """Give a task up; a recurring one does not come round again."""
-        return self._change(
-            id,
-            lambda record: (
-                None if record.data.get("status") == "dropped" else {"data": {**record.data, "status": "dropped"}}
-            ),
-            None,
-            key,
-        )
+        return self._set_status(id, "dropped", key)
 
     def due(self, now: datetime | None = None, *, limit: int = 100) -> "list[Task]":
         """Return the open tasks that are due at a moment (the present one unless given), longest due first."""
@@ -234,14 +178,14 @@ class Tasks(Collection):
         known_at: datetime | None = None,
     ) -> "list[Task]":
         """Return the latest `limit` tasks, oldest first; `parent` asks for the parts of a task."""
-        wanted = None if status is None else check_choice(status, "status", STATUSES)
+        checked_status = None if status is None else check_choice(status, "status", STATUSES)
         filter = self._filter(
-            data={"status": wanted, "goal": goal, "parent": parent}, metadata=metadata, known_at=known_at
+            data={"status": checked_status, "goal": goal, "parent": parent}, metadata=metadata, known_at=known_at
         )
         return [Task(record) for record in self._read(filter, limit, offset)]
 
     def _sorted(self, tasks: "list[Task]") -> "list[Task]":
-        return sorted(tasks, key=lambda task: (task.due or _NEVER, -task.priority))
+        return sorted(tasks, key=lambda task: (task.due or NO_DUE_TIME, -task.priority))
 
 
 def _timing(due: object, recurrence: object) -> dict[str, Any]:

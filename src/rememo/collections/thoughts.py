@@ -8,7 +8,7 @@ from typing import Any
 from rememo.collections.base import Collection, check_choice, check_not_blank
 from rememo.collections.pruning import enforce_limits
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.record_wrapper import RecordWrapper
 from rememo.model.times import to_utc_or_none
 
 STEPS = ("THINK", "ACT", "OBSERVE", "FINAL")
@@ -17,15 +17,8 @@ _ALSO = {"ANSWER": "FINAL"}
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(RecordWrapper):
     """A thought as it stands in a record."""
-
-    record: Record
-
-    @property
-    def id(self) -> str:
-        """The record's id."""
-        return self.record.id
 
     @property
     def step(self) -> str:
@@ -90,8 +83,10 @@ class Thoughts(Collection):
         known_at: datetime | None = None,
     ) -> "list[Thought]":
         """Return the latest `limit` thoughts, oldest first; `offset` passes over the newest."""
-        wanted = None if step is None else _step(step)
-        filter = self._filter(data={"step": wanted}, after=after, before=before, metadata=metadata, known_at=known_at)
+        checked_step = None if step is None else _step(step)
+        filter = self._filter(
+            data={"step": checked_step}, after=after, before=before, metadata=metadata, known_at=known_at
+        )
         return [Thought(record) for record in self._read(filter, limit, offset)]
 
 

@@ -11,7 +11,18 @@ from rememo.model.check import check_label, check_many, check_text
 from rememo.settings import Settings
 
 Image = bytes | str | Path
-_OWN = ("bound", "external_id", "images", "learn", "name", "reply_to", "role", "tool_call_id", "tool_calls", "username")
+_FIELDS = (
+    "bound",
+    "external_id",
+    "images",
+    "learn",
+    "name",
+    "reply_to",
+    "role",
+    "tool_call_id",
+    "tool_calls",
+    "username",
+)
 
 
 def turn_data(
@@ -31,8 +42,8 @@ def turn_data(
         tool_calls=_tool_calls(tool_calls),
         tool_call_id=_label(tool_call_id, "tool_call_id"),
         images=[
-            image_url(image, f"images[{place}]")
-            for place, image in enumerate(() if images is None else check_many(images, "images"))
+            image_url(image, f"images[{index}]")
+            for index, image in enumerate(() if images is None else check_many(images, "images"))
         ]
         or None,
     )
@@ -45,7 +56,7 @@ def more_data(data: object) -> dict[str, Any]:
     if not isinstance(data, Mapping):
         raise InvalidInput(f"data must be a mapping, not {type(data).__name__}")
     more = dict(cast("Mapping[str, Any]", data))
-    for name in _OWN:
+    for name in _FIELDS:
         if name in more:
             raise InvalidInput(
                 f"data cannot have {name!r}, which is a field of the turn itself; give it by its argument"
@@ -65,12 +76,12 @@ def check_roles(roles: str | Iterable[str] | None, settings: Settings, field: st
     """Return roles that were asked for, or None for all; one that the settings do not know is an error."""
     if roles is None:
         return None
-    wanted: tuple[str, ...] = (roles,) if isinstance(roles, str) else check_many(roles, field)
+    checked: tuple[str, ...] = (roles,) if isinstance(roles, str) else check_many(roles, field)
     allowed = tuple(settings.roles.replace(",", " ").split())
-    for role in wanted:
+    for role in checked:
         if role not in allowed:
             raise InvalidInput(f"there is no role {role!r}; the roles are {', '.join(allowed)}, others by setting")
-    return wanted
+    return checked
 
 
 def model_input(
@@ -82,14 +93,14 @@ def model_input(
     image: Image | None,
 ) -> list[dict[str, Any]]:
     """Return turns in the OpenAI chat shape, with a system prompt before them and the current message after."""
-    shown: list[tuple[str, str, Mapping[str, Any]]] = []
+    chat: list[tuple[str, str, Mapping[str, Any]]] = []
     if system is not None:
-        shown.append(("system", check_text(system, "system", max_bytes=settings.max_text_bytes), {}))
-    shown += turns
+        chat.append(("system", check_text(system, "system", max_bytes=settings.max_text_bytes), {}))
+    chat += turns
     if user is not None or image is not None:
         text = check_text(user or "", "user", max_bytes=settings.max_text_bytes)
-        shown.append(("user", text, {} if image is None else {"images": [image_url(image)]}))
-    return chat_messages(shown)
+        chat.append(("user", text, {} if image is None else {"images": [image_url(image)]}))
+    return chat_messages(chat)
 
 
 def _label(value: str | None, field: str) -> str | None:
@@ -101,7 +112,7 @@ def _tool_calls(calls: object) -> list[Any] | None:
         return None
     if not isinstance(calls, list | tuple):
         raise InvalidInput(f"tool_calls must be a list of calls, not {type(calls).__name__}")
-    for place, call in enumerate(cast("Sequence[object]", calls)):
+    for index, call in enumerate(cast("Sequence[object]", calls)):
         if not isinstance(call, Mapping) or not isinstance(cast("Mapping[str, Any]", call).get("id"), str):
-            raise InvalidInput(f"tool_calls[{place}] must be a mapping with an id, by which its result names it")
+            raise InvalidInput(f"tool_calls[{index}] must be a mapping with an id, by which its result names it")
     return list(cast("Sequence[Any]", calls)) or None

@@ -34,13 +34,13 @@ class WorkingLimits:
 
     def but(self, **changes: int | None) -> Self:
         """Return a copy with some numbers changed; None leaves one as it is."""
-        given: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
-        return replace(self, **given)
+        changed: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
+        return replace(self, **changed)
 
     def enforcing(self, **changes: int | None) -> Self:
         """Return a copy with some numbers changed, which hold after every write from now on."""
-        given = {name for name, value in changes.items() if value is not None}
-        enforced = tuple(name for name in LIMITED.values() if name in given or name in self.enforced)
+        changed = {name for name, value in changes.items() if value is not None}
+        enforced = tuple(name for name in LIMITED.values() if name in changed or name in self.enforced)
         return replace(self.but(**changes), enforced=enforced)
 
     def to_json(self) -> dict[str, Any]:
@@ -48,12 +48,12 @@ class WorkingLimits:
         return asdict(self) | {"enforced": [*self.enforced]}
 
     @classmethod
-    def read(cls, held: Any) -> Self:
+    def read(cls, stored: Any) -> Self:
         """Read what `to_json` made of them; those of before have nothing that is enforced."""
         numbers = set(LIMITED.values())
-        if not isinstance(held, dict) or not numbers <= set(held) <= {*numbers, "enforced"}:  # pyright: ignore[reportUnknownArgumentType] - JSON
+        if not isinstance(stored, dict) or not numbers <= set(stored) <= {*numbers, "enforced"}:  # pyright: ignore[reportUnknownArgumentType] - JSON
             raise InvalidInput(f"limits must have {', '.join(LIMITED.values())}")
-        fields = dict(cast("dict[str, Any]", held))
+        fields = dict(cast("dict[str, Any]", stored))
         enforced: object = fields.pop("enforced", ())
         if not isinstance(enforced, list | tuple):
             raise InvalidInput("enforced must be a list of the limits that hold after every write")

@@ -8,7 +8,7 @@ from rememo.context.dates import day_and_time
 from rememo.context.gather import recall_view
 from rememo.context.item import ContextItem
 from rememo.context.providers import Provider, ProviderFunction, ProviderRequest, ProviderResponse
-from rememo.context.rendering import HEADINGS, ShownItem, format_item, format_lines
+from rememo.context.rendering import HEADINGS, PackedItem, format_item, format_lines
 from rememo.engine.view import View
 from rememo.recall.relevance import FLOOR
 from rememo.text.fence import fenced
@@ -19,7 +19,7 @@ RELATIONSHIPS: Final = 10
 PLANS: Final = 20
 PASSAGES: Final = 8
 _DOCUMENTS: Final = ("chunk",)
-_TALK: Final = tuple(kind for kind in gather.PASSAGES if kind not in _DOCUMENTS)
+_SPOKEN_KINDS: Final = tuple(kind for kind in gather.PASSAGES if kind not in _DOCUMENTS)
 _LONGEST: Final = 4_000
 
 
@@ -62,17 +62,17 @@ def documents(request: ProviderRequest[View]) -> ProviderResponse | None:
 
 def passages(request: ProviderRequest[View]) -> ProviderResponse | None:
     """Tell what was said or noted earlier that answers the message, in its order; `messages` tells the latest turns."""
-    shown = {item.id for item in gather.recent(request.memory, RECENT)}
+    recent_ids = {item.id for item in gather.recent(request.memory, RECENT)}
     if request.record is not None:
-        shown.add(request.record.id)
+        recent_ids.add(request.record.id)
     items = gather.passages(
         _recall_view(request),
         request.text,
         limit=PASSAGES,
         at=request.at,
-        kinds=_TALK,
+        kinds=_SPOKEN_KINDS,
         threshold=FLOOR,
-        leave_out=shown,
+        leave_out=recent_ids,
     )
     return recalled_response(
         request, "passages", HEADINGS["passages"], sorted(items, key=lambda item: item.at or request.at)
@@ -110,16 +110,16 @@ def recalled_response(
     if not items:
         return None
     view, titles = _recall_view(request), dict[str, str]()
-    shown: list[ShownItem] = []
+    packed: list[PackedItem] = []
     for item in items:
         excerpt = shorten(item.text)
         text = format_item(item, request.at, excerpt, title=gather.chunk_location(view, item, titles))
-        shown.append(ShownItem(part or name, item, text, excerpt, 0.0, mark="-"))
-    text = "\n".join([heading, *format_lines(part or name, shown, request.at)])
+        packed.append(PackedItem(part or name, item, text, excerpt, 0.0, mark="-"))
+    text = "\n".join([heading, *format_lines(part or name, packed, request.at)])
     return ProviderResponse(
         text=text,
         values={name: fenced(text)},
-        data=[_item_data(shown_item.item, shown_item.content) for shown_item in shown],
+        data=[_item_data(packed_item.item, packed_item.content) for packed_item in packed],
         recalled=True,
     )
 

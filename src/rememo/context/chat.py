@@ -117,12 +117,12 @@ def chat_messages(turns: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list[d
         if isinstance(turn[2].get("tool_call_id"), str):
             results.setdefault(turn[2]["tool_call_id"], turn)
     shaped: list[dict[str, Any]] = []
-    for place, (role, text, data) in enumerate(turns):
+    for index, (role, text, data) in enumerate(turns):
         if data.get("tool_call_id"):
             continue
         called = call_ids(data)
         answered = [results[id] for id in called if id in results]
-        whole = len(answered) == len(called) or place + 1 + len(answered) >= len(turns)
+        whole = len(answered) == len(called) or index + 1 + len(answered) >= len(turns)
         if whole or text or data.get("images"):
             shaped.append(chat_message(role, text, data, calls=whole))
         if whole:

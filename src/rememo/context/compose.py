@@ -69,34 +69,34 @@ class Composer:
         else:
             text = check_text(message, "message", max_bytes=self.engine.settings.max_text_bytes)
             message_key = text if len(text) <= _LONG_TEXT else blake2b(text.encode(), digest_size=16).digest()
-        wanted, unwanted = _check_names(include, "include"), _check_names(exclude, "exclude")
+        included, excluded = _check_names(include, "include"), _check_names(exclude, "exclude")
         recall_view(view, user=user).wait_for_extraction()
-        key: Hashable = (view.scope, view.wall, message_key, user, wanted, unwanted, self.registry.version)
-        cache, moment = self._process_state.cache, self.engine.now()
+        key: Hashable = (view.scope, view.wall, message_key, user, included, excluded, self.registry.version)
+        cache, now = self._process_state.cache, self.engine.now()
         # The past is composed anew each time: whoever looks there wants to know, and not to be quick.
-        held = None if fresh or view.known_at is not None else cache.get(key, moment)
-        if held is not None:
-            if self._stamp(held.sources, moment) == held.stamp:
+        cached = None if fresh or view.known_at is not None else cache.get(key, now)
+        if cached is not None:
+            if self._stamp(cached.sources, now) == cached.stamp:
                 counts.add("state_cache_hits")
-                return held.state.copy_from_cache()
+                return cached.state.copy_from_cache()
             cache.drop(key)
         counts.add("state_cache_misses")
-        chosen, left_out = self._choose(view, wanted, unwanted)
+        chosen, left_out = self._choose(view, included, excluded)
         sources = _state_sources(view, user, chosen)
         # Before anything is read: what is written meanwhile makes the state old at once.
-        stamp = None if view.known_at is not None else self._stamp(sources, moment)
+        stamp = None if view.known_at is not None else self._stamp(sources, now)
         request = ProviderRequest(
             text=text,
             record=message if isinstance(message, Record) else None,
             scope=view.scope,
             user=user or view.scope.user,
-            at=moment if view.known_at is None else min(moment, view.known_at),
+            at=now if view.known_at is None else min(now, view.known_at),
             memory=memory,
         )
         state = self._join_responses(self._call_providers(chosen, request, view), left_out, request.at)
         # What failed may do better next time.
         if stamp is not None and not state.failures:
-            cache.put(key, CachedState(state, sources, stamp, moment))
+            cache.put(key, CachedState(state, sources, stamp, now))
         return state
 
     def sweep(self) -> int:
@@ -118,11 +118,11 @@ class Composer:
         self, view: View, include: tuple[str, ...] | None, exclude: tuple[str, ...] | None
     ) -> tuple[list[Provider], list[LeftOut]]:
         visible = self.registry.visible(view.scope)
-        known = {provider.name for provider in visible}
+        names = {provider.name for provider in visible}
         for name in (*(include or ()), *(exclude or ())):
-            if name not in known:
+            if name not in names:
                 raise NotFound(
-                    f"there is no provider {name!r} in this scope; there are {', '.join(sorted(known)) or 'none'}"
+                    f"there is no provider {name!r} in this scope; there are {', '.join(sorted(names)) or 'none'}"
                 )
         if both := set(include or ()) & set(exclude or ()):
             raise InvalidInput(f"provider {min(both)!r} is in include and in exclude; remove it from one")
@@ -141,17 +141,17 @@ class Composer:
                 chosen.append(provider)
         return chosen, left_out
 
-    def _stamp(self, sources: StateSources, moment: datetime) -> object:
+    def _stamp(self, sources: StateSources, now: datetime) -> object:
         """Return what stays equal as long as nothing in sources is written, ended or expired, in any process."""
         marks: list[object] = []
         for records in sources.records:
-            timeline = self.engine.store.timeline(records, moment)
+            timeline = self.engine.store.timeline(records, now)
             # A mark in place of the timeline itself, which would hold on to its arrays.
             marks.append(timeline.cache.setdefault("unchanged", object()))
-        # ProviderRequest for anew each time: there may be more of them by now.
+        # Asked for anew each time: there may be more of them by now.
         entries = [entry for read in sources.reads for entry in read(sources.who)]
         try:
-            return marks, entries, self.engine.kv.versions(sources.who.tenant, entries, moment)
+            return marks, entries, self.engine.kv.versions(sources.who.tenant, entries, now)
         except Unavailable:
             return object()  # nobody can tell, so it equals nothing
 
@@ -176,14 +176,14 @@ class Composer:
                 calls[call] = provider
                 pool.submit(call)
             # Our own are reads of this memory and need no thread; meanwhile the others are at work.
-            own = replace(request, memory=view)
+            provider_request = replace(request, memory=view)
             for provider in chosen:
                 if provider.builtin:
-                    answers[provider] = self._call_builtin(provider, own)
+                    answers[provider] = self._call_builtin(provider, provider_request)
             self._await_calls(pool, calls, changed, answers)
         finally:
             for call in calls:
-                pool.give_up(call)
+                pool.abandon(call)
         return {provider: answers[provider] for provider in chosen}
 
     def _call_builtin(self, provider: Provider, request: ProviderRequest[object]) -> ProviderResponse | LeftOut:
@@ -206,7 +206,7 @@ class Composer:
         while calls:
             for call, provider in list(calls.items()):
                 late = call.deadline is not None and monotonic() >= call.deadline
-                if late and pool.give_up(call):
+                if late and pool.abandon(call):
                     says = f"it did not {'end' if call.begun else 'begin'} within {provider.timeout:g} s"
                     answers[provider] = LeftOut(provider.name, "slow", says)
                 elif call.ended:
@@ -269,14 +269,14 @@ def _state_sources(view: View, user: str | None, chosen: Iterable[Provider]) -> 
     )
 
 
-def _check_names(given: str | Iterable[str] | None, field: str) -> tuple[str, ...] | None:
-    if given is None:
+def _check_names(names: str | Iterable[str] | None, field: str) -> tuple[str, ...] | None:
+    if names is None:
         return None
-    names: tuple[str, ...] = (given,) if isinstance(given, str) else check_many(given, field)
-    for name in names:
+    checked: tuple[str, ...] = (names,) if isinstance(names, str) else check_many(names, field)
+    for name in checked:
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"{field} must be names of providers, not {name!r}")
-    return names
+    return checked
 
 
 def _join_texts(texts: Iterable[tuple[bool, str]]) -> str:

@@ -10,7 +10,7 @@ from rememo.context.excerpt import GAP
 from rememo.context.gather import item_of, plans, profile, recall_view
 from rememo.context.item import Context, ContextItem, Recall
 from rememo.context.packing import Packing
-from rememo.context.rendering import HEADINGS, ShownItem, day_heading, format_item, render
+from rememo.context.rendering import HEADINGS, PackedItem, day_heading, format_item, render
 from rememo.context.revision_filter import drop_revised, is_about_past
 from rememo.context.template import Template
 from rememo.context.turns import newest_turns, system_messages
@@ -34,12 +34,12 @@ from rememo.text.windows import units
 
 _RECENT, _ANSWER = 0.25, 0.35
 """The largest shares of the latest turns: of all but the newest, and of a newest that is an answer. A question may take all."""
-_BESIDE: Final = 10
+_MAX_NEIGHBOURS: Final = 10
 """What a turn costs as a line beside what it costs as a message: its mark, its speaker, now and then a day."""
 _MOST_PLANS: Final = 8
 _WORTHWHILE: Final = 0.1
 """What must be left over for more turns to be looked for."""
-_HELD: Final = {"system prompt": "prompt", "template": "template"}
+_FIXED_PARTS: Final = {"system prompt": "prompt", "template": "template"}
 _RECALLED: Final = tuple(part for part in HEADINGS if part != "recent")
 
 
@@ -94,22 +94,22 @@ def context(
     least = check_unit(threshold, "threshold")
     packing.add_answers(query, asked_at, threshold=least, past=writer.past, leave_out=[turn.id for turn in turns])
     turns = writer.without_revised(view, turns, packing.outdated)
-    if turns and packing.left > _WORTHWHILE * budget:
-        newest = [turns[place] for place in _newest_unit(turns)]
+    if turns and packing.remaining > _WORTHWHILE * budget:
+        newest = [turns[index] for index in _newest_unit(turns)]
         older = [turn for turn in turns if turn not in newest]
         parts = {
-            "older": _turns_cost(chosen, older) + packing.left,
-            "answer": _turns_cost(chosen, newest) + packing.left,
+            "older": _turns_cost(chosen, older) + packing.remaining,
+            "answer": _turns_cost(chosen, newest) + packing.remaining,
         }
         more = writer.without_revised(view, writer.turns(view, budget, **parts), packing.outdated)
-        if more and writer.cost_of(more) <= spent + packing.left:
+        if more and writer.cost_of(more) <= spent + packing.remaining:
             turns = more
             packing.swap_in_turns(turns)
     return writer.fit(packing, rules, turns)
 
 
 def _turns_cost(counter: TokenCounter, turns: Sequence[Record]) -> int:
-    return sum(message_tokens(counter, turn.text, turn.data) + _BESIDE for turn in turns)
+    return sum(message_tokens(counter, turn.text, turn.data) + _MAX_NEIGHBOURS for turn in turns)
 
 
 def _newest_unit(turns: Sequence[Record]) -> tuple[int, ...]:
@@ -120,7 +120,7 @@ def _drop_oldest(turns: Sequence[Record]) -> list[Record]:
     """Return turns without the oldest; of the last one, half of its longest text; none where that saves nothing."""
     groups = units([turn.data for turn in turns])
     if len(groups) > 1:
-        return [turn for place, turn in enumerate(turns) if place not in groups[0]]
+        return [turn for index, turn in enumerate(turns) if index not in groups[0]]
     longest = max(turns, key=lambda turn: len(turn.text))
     half = longest.text[: len(longest.text) // 2].rstrip(f" {GAP}")
     shorter = f"{half} {GAP}"
@@ -159,7 +159,7 @@ class _ContextWriter:
         empty = fenced(self._fence_content([], _RECALLED))
         frame = max(count(self.counter, empty), self._chat([self._system(empty)]))
         if frame > self.most:
-            with_it = [name for name in ("system prompt", "template") if getattr(self, _HELD[name]) is not None]
+            with_it = [name for name in ("system prompt", "template") if getattr(self, _FIXED_PARTS[name]) is not None]
             what = " and ".join(f"the {name}" for name in (*with_it, "fence around recalled text"))
             raise InvalidInput(
                 f"{frame:,} tokens are needed for {what} before anything is recalled, but max_tokens={self.most:,}; allow"
@@ -174,7 +174,7 @@ class _ContextWriter:
         if most <= 0:
             return []
         newest = newest_turns(
-            view, self.counter, most, answer=answer, older=older, beside=_BESIDE, must=False, rules=False
+            view, self.counter, most, answer=answer, older=older, overhead=_MAX_NEIGHBOURS, must=False, rules=False
         )
         return self.without_revised(view, [turn for turn in newest if turn.data.get("role") != "system"])
 
@@ -182,48 +182,48 @@ class _ContextWriter:
         """Return turns without what was revised since, unless the question is about the past; the newest stay."""
         if self.past or not turns:
             return turns
-        newest = {turns[place].id for place in _newest_unit(turns)}
+        newest = {turns[index].id for index in _newest_unit(turns)}
         return drop_revised(view, turns, self.now, query=self.query, outdated=outdated - newest)
 
     def cost_of(self, turns: Sequence[Record]) -> int:
         """Return what turns cost, in the shape in which they cost more beside its frame."""
-        as_lines = [f"{self.mark(shown.item)} {shown.text}" for shown in self._recent(turns)]
+        as_lines = [f"{self.mark(packed_item.item)} {packed_item.text}" for packed_item in self._recent(turns)]
         as_lines += sorted({day_heading(turn.at, self.now) for turn in turns})
         lines = sum(count(self.counter, text) + 1 for text in (*as_lines, HEADINGS["recent"])) if turns else 0
         chat = sum(message_tokens(self.counter, turn.text, turn.data) for turn in turns)
         prompt_tokens = MESSAGE_TOKENS + (0 if self.prompt is None else count(self.counter, self.prompt))
         return max(0, lines - prompt_tokens, chat)
 
-    def _recent(self, turns: Sequence[Record]) -> list[ShownItem]:
+    def _recent(self, turns: Sequence[Record]) -> list[PackedItem]:
         """Return the turns that are shown as lines: not what tools answered, and not what says nothing."""
         items = [item_of(turn) for turn in turns if not turn.data.get("tool_call_id")]
         return [
-            ShownItem(part="recent", item=item, text=format_item(item, self.now), content=item.text, worth=0.0)
+            PackedItem(part="recent", item=item, text=format_item(item, self.now), content=item.text, worth=0.0)
             for item in items
             if item.text.strip()
         ]
 
     def fit(self, packing: Packing, rules: Sequence[Record], turns: Sequence[Record]) -> Context:
         """Return the context; while it costs too much, what is worth least is taken away."""
-        shown, kept, gone = list(packing.shown), list(turns), list[ContextItem]()
+        packed, kept_turns, dropped = list(packing.packed), list(turns), list[ContextItem]()
         while True:
-            written = self._write(shown, rules, kept)
+            written = self._write(packed, rules, kept_turns)
             if written.tokens <= self.most:
                 break
-            if shown:
-                shown.sort(key=lambda item: item.worth)
+            if packed:
+                packed.sort(key=lambda item: item.worth)
                 # Where counts do not add up, in proportion: so many as were too much for the budget.
-                spent = sum(item.cost for item in shown)
+                spent = sum(item.cost for item in packed)
                 too_much = spent - spent * self.most / written.tokens
-                while shown and too_much >= 0:
-                    dropped = shown.pop(0)
-                    too_much -= max(1, dropped.cost)
-                    gone.append(dropped.item)
-            elif kept:
-                left = _drop_oldest(kept)
-                left_ids = {turn.id for turn in left}
-                gone += [item_of(turn) for turn in kept if turn.id not in left_ids]
-                kept = left
+                while packed and too_much >= 0:
+                    least = packed.pop(0)
+                    too_much -= max(1, least.cost)
+                    dropped.append(least.item)
+            elif kept_turns:
+                remaining = _drop_oldest(kept_turns)
+                remaining_ids = {turn.id for turn in remaining}
+                dropped += [item_of(turn) for turn in kept_turns if turn.id not in remaining_ids]
+                kept_turns = remaining
             else:
                 raise InvalidInput(
                     f"even an empty context has {written.tokens:,} tokens by this counter, more than"
@@ -234,27 +234,29 @@ class _ContextWriter:
             messages=written.messages,
             records=written.records,
             tokens=written.tokens,
-            left_out=(*reversed(gone), *packing.left_out),
+            left_out=(*reversed(dropped), *packing.left_out),
         )
 
-    def _write(self, shown: Sequence[ShownItem], rules: Sequence[Record], turns: Sequence[Record]) -> Context:
-        ordered = _order_items(shown) + self._recent(turns)
-        marked = [shown_item for shown_item in ordered if shown_item.item.record is not None]
-        for number, shown_item in enumerate(marked, 1):
-            shown_item.mark = self.mark(shown_item.item, number)
+    def _write(self, packed: Sequence[PackedItem], rules: Sequence[Record], turns: Sequence[Record]) -> Context:
+        ordered = _order_items(packed) + self._recent(turns)
+        marked = [packed_item for packed_item in ordered if packed_item.item.record is not None]
+        for number, packed_item in enumerate(marked, 1):
+            packed_item.mark = self.mark(packed_item.item, number)
         records = {
-            shown_item.item.id: shown_item.item.record for shown_item in marked if shown_item.item.record is not None
+            packed_item.item.id: packed_item.item.record
+            for packed_item in marked
+            if packed_item.item.record is not None
         }
         records |= {turn.id: turn for turn in turns if turn.id not in records}
         text = fenced(self._fence_content(ordered, tuple(HEADINGS))) if ordered else ""
-        recalled = any(shown_item.part != "recent" for shown_item in ordered)
+        recalled = any(packed_item.part != "recent" for packed_item in ordered)
         head = fenced(self._fence_content(ordered, _RECALLED)) if recalled else ""
         messages = [self._system(head)] if head or self.prompt is not None else []
         messages += chat_messages([turn for record in (*rules, *turns) if (turn := _chat_turn(record)) is not None])
         tokens = max(count(self.counter, text), self._chat(messages))
         return Context(text=text, messages=messages, records=tuple(records.values()), tokens=tokens)
 
-    def _fence_content(self, ordered: Sequence[ShownItem], parts: Sequence[str]) -> str:
+    def _fence_content(self, ordered: Sequence[PackedItem], parts: Sequence[str]) -> str:
         if self.template is None:
             return render(ordered, self.now, parts=parts)
         return self.template.render(ordered, self.now, parts=parts, query=self.query)
@@ -266,17 +268,19 @@ class _ContextWriter:
         return chat_tokens(self.counter, messages)
 
 
-def _order_items(shown: Sequence[ShownItem]) -> list[ShownItem]:
+def _order_items(packed: Sequence[PackedItem]) -> list[PackedItem]:
     """Return what was chosen in the order of parts; passages as they were said, the rest best first."""
-    by_part: dict[str, list[ShownItem]] = {part: [] for part in _RECALLED}
-    for shown_item in shown:
-        by_part[shown_item.part].append(shown_item)
-    for part, ones in by_part.items():
+    by_part: dict[str, list[PackedItem]] = {part: [] for part in _RECALLED}
+    for packed_item in packed:
+        by_part[packed_item.part].append(packed_item)
+    for part, part_items in by_part.items():
         if part == "passages":
-            ones.sort(key=lambda shown_item: (shown_item.item.at is not None, shown_item.item.at, shown_item.item.id))
+            part_items.sort(
+                key=lambda packed_item: (packed_item.item.at is not None, packed_item.item.at, packed_item.item.id)
+            )
         elif part == "facts":
-            ones.sort(key=lambda shown_item: -shown_item.worth)
-    return [shown_item for ones in by_part.values() for shown_item in ones]
+            part_items.sort(key=lambda packed_item: -packed_item.worth)
+    return [packed_item for part_items in by_part.values() for packed_item in part_items]
 
 
 def _chat_turn(record: Record) -> tuple[str, str, Mapping[str, Any]] | None:

@@ -12,19 +12,19 @@ _WEEK, _MONTH, _YEAR = 7, 30.44, 365.25
 _FEW_DAYS, _FEW_WEEKS, _FEW_MONTHS = 14, 60, 730
 
 
-def day(moment: datetime) -> str:
+def day(time: datetime) -> str:
     """Return a day: "Tuesday 5 May 2026"."""
-    return f"{_WEEKDAYS[moment.weekday()]} {moment.day} {_MONTHS[moment.month - 1]} {moment.year}"
+    return f"{_WEEKDAYS[time.weekday()]} {time.day} {_MONTHS[time.month - 1]} {time.year}"
 
 
-def day_and_time(moment: datetime) -> str:
+def day_and_time(time: datetime) -> str:
     """Return a moment: "Tuesday 5 May 2026, 09:12 UTC"."""
-    return f"{day(moment)}, {moment:%H:%M} UTC"
+    return f"{day(time)}, {time:%H:%M} UTC"
 
 
-def ago(moment: datetime, now: datetime) -> str:
+def ago(time: datetime, now: datetime) -> str:
     """Return how far a day lies from another: "today", "3 days ago", "6 months ago", "in 2 weeks"."""
-    days = (now.date() - moment.date()).days
+    days = (now.date() - time.date()).days
     if days == 0:
         return "today"
     if abs(days) == 1:

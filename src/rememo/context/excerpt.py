@@ -24,8 +24,8 @@ def term_weights(terms: Iterable[str], texts: Sequence[str]) -> dict[str, float]
     weights: dict[str, float] = {}
     for term in terms:
         stem = _stem(term)
-        held = sum(stem in text for text in lowered)
-        weights[term] = math.log(1 + (len(lowered) + 1) / (held + 1))
+        frequency = sum(stem in text for text in lowered)
+        weights[term] = math.log(1 + (len(lowered) + 1) / (frequency + 1))
     return weights
 
 
@@ -36,40 +36,40 @@ def excerpt(text: str, weights: Mapping[str, float], most: int, *, counter: Toke
     the text it is the beginning. "" when not even a word fits.
     """
     text = _window_around_match(text, weights)
-    places = _sentence_spans(text)
-    parts = [text[start:end] for start, end in places]
-    worth = _sentence_worth(text, [start for start, _ in places], weights)
+    spans = _sentence_spans(text)
+    parts = [text[start:end] for start, end in spans]
+    worth = _sentence_worth(text, [start for start, _ in spans], weights)
     costs: dict[int, int] = {}
-    taken: set[int] = set()
-    taken_texts: set[str] = set()
+    selected: set[int] = set()
+    selected_texts: set[str] = set()
     spent = 0
 
-    def take(place: int) -> bool:
+    def select(index: int) -> bool:
         nonlocal spent
-        if place not in costs:
-            costs[place] = count(counter, parts[place]) + 1
-        if parts[place] in taken_texts or spent + costs[place] > most:
+        if index not in costs:
+            costs[index] = count(counter, parts[index]) + 1
+        if parts[index] in selected_texts or spent + costs[index] > most:
             return False
-        taken.add(place)
-        taken_texts.add(parts[place])
-        spent += costs[place]
+        selected.add(index)
+        selected_texts.add(parts[index])
+        spent += costs[index]
         return True
 
-    best = sorted(range(len(parts)), key=lambda place: (-worth[place], place))
+    best = sorted(range(len(parts)), key=lambda index: (-worth[index], index))
     if not best:
         return ""
-    if not take(best[0]):
+    if not select(best[0]):
         return cut_to(counter, _from_match(parts[best[0]], weights), most)
-    for place in best[1:]:
-        if worth[place] <= 0 or spent >= most:
+    for index in best[1:]:
+        if worth[index] <= 0 or spent >= most:
             break
-        take(place)
+        select(index)
     # What stands beside a telling sentence often completes it.
-    for place in sorted(taken, key=lambda place: -worth[place]):
-        for near in (place + 1, place - 1):
+    for index in sorted(selected, key=lambda index: -worth[index]):
+        for near in (index + 1, index - 1):
             if 0 <= near < len(parts):
-                take(near)
-    return _join_sentences(text, places, sorted(taken))
+                select(near)
+    return _join_sentences(text, spans, sorted(selected))
 
 
 def _sentence_worth(text: str, starts: Sequence[int], weights: Mapping[str, float]) -> list[float]:
@@ -79,38 +79,38 @@ def _sentence_worth(text: str, starts: Sequence[int], weights: Mapping[str, floa
         lowered = text
     worth = [0.0] * len(starts)
     for term, weight in weights.items():
-        stem, place, last = _stem(term), -1, -1
-        while (place := lowered.find(stem, place + 1)) >= 0:
-            sentence = bisect_right(starts, place) - 1
-            if sentence > last and (place == 0 or not lowered[place - 1].isalnum() or not stem.isascii()):
+        stem, position, last = _stem(term), -1, -1
+        while (position := lowered.find(stem, position + 1)) >= 0:
+            sentence = bisect_right(starts, position) - 1
+            if sentence > last and (position == 0 or not lowered[position - 1].isalnum() or not stem.isascii()):
                 worth[sentence] += weight
                 last = sentence
     return worth
 
 
-def _join_sentences(text: str, places: Sequence[tuple[int, int]], taken: Sequence[int]) -> str:
-    pieces: list[str] = [] if taken[0] == 0 else [GAP]
-    for number, place in enumerate(taken):
-        start, end = places[place]
-        if number and taken[number - 1] == place - 1:
-            pieces[-1] += text[places[place - 1][1] : end]  # as it was written, the space between them too
+def _join_sentences(text: str, spans: Sequence[tuple[int, int]], selected: Sequence[int]) -> str:
+    pieces: list[str] = [] if selected[0] == 0 else [GAP]
+    for order, index in enumerate(selected):
+        start, end = spans[index]
+        if order and selected[order - 1] == index - 1:
+            pieces[-1] += text[spans[index - 1][1] : end]  # as it was written, the space between them too
         else:
-            pieces += [GAP, text[start:end]] if number else [text[start:end]]
-    if taken[-1] != len(places) - 1:
+            pieces += [GAP, text[start:end]] if order else [text[start:end]]
+    if selected[-1] != len(spans) - 1:
         pieces.append(GAP)
     return " ".join(pieces)
 
 
 def _sentence_spans(text: str) -> list[tuple[int, int]]:
     """Return where sentences and lines begin and end, without the space behind them."""
-    places: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     start = 0
     for stop in (*(end.end() for end in _END.finditer(text)), len(text)):
         length = len(text[start:stop].rstrip())
         if length:
-            places.append((start, start + length))
+            spans.append((start, start + length))
         start = stop
-    return places
+    return spans
 
 
 def _window_around_match(text: str, weights: Mapping[str, float]) -> str:
@@ -119,9 +119,9 @@ def _window_around_match(text: str, weights: Mapping[str, float]) -> str:
         return text
     lowered = text.casefold()
     for term in sorted(weights, key=lambda term: -weights[term]):
-        place = lowered.find(_stem(term))
-        if place >= 0:
-            start = max(0, place - _BEFORE)
+        position = lowered.find(_stem(term))
+        if position >= 0:
+            start = max(0, position - _BEFORE)
             return text[start : start + _FARTHEST]
     return text[:_FARTHEST]
 
@@ -129,8 +129,8 @@ def _window_around_match(text: str, weights: Mapping[str, float]) -> str:
 def _from_match(sentence: str, weights: Mapping[str, float]) -> str:
     """Return an overlong sentence from a little before the first word of the question on."""
     lowered = sentence.casefold()
-    places = [place for term in weights if (place := lowered.find(_stem(term))) >= 0]
-    start = min(places, default=0)
+    positions = [position for term in weights if (position := lowered.find(_stem(term))) >= 0]
+    start = min(positions, default=0)
     near = sentence.rfind(" ", 0, max(0, start - 40))
     return sentence if near < 0 else f"{GAP}{sentence[near:]}"
 

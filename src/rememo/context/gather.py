@@ -33,7 +33,7 @@ PASSAGES: Final = ("chunk", "message", "note", "post", "summary")
 """Kinds that are quoted as passages."""
 _BESIDE: Final = 0.5
 """What is shown beside the best must be worth so much of the threshold: an answer may rest on more than one saying."""
-_SHOWN: Final = ("current", "disputed")
+_VISIBLE_STATUSES: Final = ("current", "disputed")
 _MOST_FACTS: Final = 64
 _MOST_PLANS: Final = 200
 _MOST_NAMES: Final = 200
@@ -76,8 +76,8 @@ def recall_view(view: View, recall: Recall = "user", *, user: str | None = None)
 
 def recent(view: View, limit: int = 20) -> list[ContextItem]:
     """Return the latest turns of the view's conversation, oldest first, without system messages and tools' results."""
-    talk = Condition("data", ("role",), "$nin", ["system", "tool"])
-    records = _read_records(view, limit, kind="message", conditions=(talk,))
+    spoken = Condition("data", ("role",), "$nin", ["system", "tool"])
+    records = _read_records(view, limit, kind="message", conditions=(spoken,))
     return [item for item in map(item_of, records) if item.text.strip()]
 
 
@@ -100,11 +100,11 @@ def passages(
     before and stored again is no source of its own and is left out, and so is what something later revised, unless the
     question is about the `past`.
     """
-    moment = view.engine.now() if at is None else at
+    now = view.engine.now() if at is None else at
     hidden = frozenset(leave_out)
-    hits = find_hits(view, query, limit=limit + min(len(hidden), limit), at=moment, kinds=kinds)
-    past = is_about_past(query, moment) if past is None else past
-    return hit_items(view, relevant_hits(hits, threshold), moment, past=past, leave_out=hidden)[:limit]
+    hits = find_hits(view, query, limit=limit + min(len(hidden), limit), at=now, kinds=kinds)
+    past = is_about_past(query, now) if past is None else past
+    return hit_items(view, relevant_hits(hits, threshold), now, past=past, leave_out=hidden)[:limit]
 
 
 def find_hits(view: View, query: str, *, limit: int, at: datetime, kinds: Iterable[str] = PASSAGES) -> list[Hit]:
@@ -131,7 +131,7 @@ def relevant_hits(hits: Sequence[Hit], threshold: float) -> list[Hit]:
 
 
 def hit_items(
-    view: View, hits: Sequence[Hit], moment: datetime, *, past: bool, leave_out: Container[str] = ()
+    view: View, hits: Sequence[Hit], now: datetime, *, past: bool, leave_out: Container[str] = ()
 ) -> list[ContextItem]:
     """Return hits as items, without what was revised unless the question is about the past, and facts with their sources."""
     scores: dict[str, float] = {}
@@ -142,13 +142,13 @@ def hit_items(
         for record in (hit.record, *hit.sources):
             records.setdefault(record.id, record)
             scores.setdefault(record.id, hit.score)
-    shown = list(records.values())
+    chosen = list(records.values())
     if not past:
-        over = [hit.text for hit in hits if hit.status == "superseded"]
+        superseded_texts = [hit.text for hit in hits if hit.status == "superseded"]
         so = [hit.text for hit in hits if hit.status == "current"]
-        shown = drop_echoes(drop_revised(view, shown, moment), over, so)
+        chosen = drop_echoes(drop_revised(view, chosen, now), superseded_texts, so)
     items: list[ContextItem] = []
-    for record in shown:
+    for record in chosen:
         if record.id in leave_out or record.data.get("role") == "system" or (record.source or "").startswith("recall"):
             continue  # rules of a house are nothing that was said in it
         item = replace(item_of(record), score=scores[record.id])
@@ -202,22 +202,22 @@ def facts(view: View, query: str = "", *, at: datetime | None = None, limit: int
 
     `at` is the moment they must hold at, now unless given. The same fact from several rooms is one.
     """
-    moment = _effective_time(view, at)
+    effective_at = _effective_time(view, at)
     subjects = Condition("data", ("match", "subject"), "$in", list(subject_names(view, query)))
-    shown = Condition("data", ("status",), "$in", list(_SHOWN))
+    visible = Condition("data", ("status",), "$in", list(_VISIBLE_STATUSES))
     ending = Condition("data", ("status",), "$eq", "superseded")
-    records = _read_records(view, limit, kind="fact", conditions=(subjects, shown))
+    records = _read_records(view, limit, kind="fact", conditions=(subjects, visible))
     # What will be superseded one day still holds today.
-    records += _read_records(view, limit, kind="fact", conditions=(subjects, ending), valid_at=moment)
+    records += _read_records(view, limit, kind="fact", conditions=(subjects, ending), valid_at=effective_at)
     records.sort(key=lambda record: record.at, reverse=True)
-    return fact_items(records, moment)[:limit]
+    return fact_items(records, effective_at)[:limit]
 
 
-def fact_items(records: Iterable[Record], moment: datetime) -> list[ContextItem]:
+def fact_items(records: Iterable[Record], at: datetime) -> list[ContextItem]:
     """Return the facts among some records that hold at a moment, each once."""
     by_triple: dict[Any, ContextItem] = {}
     for record in records:
-        if is_fact(record) and holds(record, moment):
+        if is_fact(record) and holds(record, at):
             match = record.data["match"]
             same = (match["subject"], record.data["predicate"], match["object"])
             if same not in by_triple:
@@ -285,12 +285,12 @@ def profile(view: View) -> ContextItem | None:
     scope = view.scope
     if scope.user is None or view.known_at is not None or view.author is not None:
         return None
-    known: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for space, key in profile_keys(scope, view.wall):
         entry = view.engine.kv.get(scope.tenant, space, key, view.engine.now())
         if entry is not None:
-            known |= json.loads(entry.value)
-    text = "; ".join(_profile_lines("", known))
+            fields |= json.loads(entry.value)
+    text = "; ".join(_profile_lines("", fields))
     return ContextItem(id=scope.user, kind="profile", text=text) if text else None
 
 
@@ -333,5 +333,5 @@ def _read_records(view: View, limit: int, **parts: Any) -> list[Record]:
 
 
 def _effective_time(view: View, at: datetime | None) -> datetime:
-    moment = view.engine.now() if at is None else at
-    return moment if view.known_at is None else min(moment, view.known_at)
+    effective_at = view.engine.now() if at is None else at
+    return effective_at if view.known_at is None else min(effective_at, view.known_at)

@@ -18,7 +18,7 @@ from rememo.context.gather import (
     relevant_hits,
 )
 from rememo.context.item import ContextItem
-from rememo.context.rendering import DATED, HEADINGS, ShownItem, day_heading, format_item
+from rememo.context.rendering import DATED, HEADINGS, PackedItem, day_heading, format_item
 from rememo.engine.view import View
 from rememo.learn.statements import folded
 from rememo.model.record import Record
@@ -56,8 +56,8 @@ class Packing:
         mark: Callable[[ContextItem], str],
     ) -> None:
         """Fill `budget` tokens; shares are of `whole`. `mark` tells what will stand before an item, or as much."""
-        self.left = budget
-        self.shown: list[ShownItem] = []
+        self.remaining = budget
+        self.packed: list[PackedItem] = []
         self.left_out: list[ContextItem] = []
         self.outdated: frozenset[str] = frozenset()
         """The records that something later revised, as far as the question shows."""
@@ -77,7 +77,7 @@ class Packing:
     def add_profile_and_plans(self, profile: ContextItem | None, plans: Sequence[ContextItem]) -> None:
         """Show the profile and the open plans, within their shares."""
         if profile is not None:
-            most = min(self.left, int(PROFILE * self._whole)) - count(self._counter, HEADINGS["profile"]) - 2
+            most = min(self.remaining, int(PROFILE * self._whole)) - count(self._counter, HEADINGS["profile"]) - 2
             text = (
                 profile.text
                 if count(self._counter, profile.text) <= most
@@ -94,13 +94,15 @@ class Packing:
 
         What something later revised is left out, unless the question is about the `past`.
         """
-        limit = max(_FEWEST_HITS, min(_MOST_HITS, self.left // _HIT_TOKENS))
+        limit = max(_FEWEST_HITS, min(_MOST_HITS, self.remaining // _HIT_TOKENS))
         hidden, kinds = frozenset(leave_out), (*PASSAGES, "fact")
         most = limit + min(len(hidden), limit)
         all_hits = find_hits(self._view, query, limit=most, at=at, kinds=kinds)
         if not past:
-            over = [hit for hit in all_hits if hit.status == "superseded"]
-            self.outdated = frozenset(id for hit in over for id in (hit.id, *(source.id for source in hit.sources)))
+            superseded = [hit for hit in all_hits if hit.status == "superseded"]
+            self.outdated = frozenset(
+                id for hit in superseded for id in (hit.id, *(source.id for source in hit.sources))
+            )
         hits = hit_items(self._view, relevant_hits(all_hits, threshold), at, past=past, leave_out=hidden)[:limit]
         about = self._facts(query, [hit for hit in hits if hit.kind == "fact"])
         self._passages(query, [hit for hit in hits if hit.kind != "fact"])
@@ -111,9 +113,9 @@ class Packing:
     def swap_in_turns(self, records: Iterable[Record]) -> None:
         """Give back what passages cost that are shown as turns now."""
         ids = {record.id for record in records}
-        for passage in [shown for shown in self.shown if shown.part == "passages" and shown.item.id in ids]:
-            self.shown.remove(passage)
-            self.left += passage.cost
+        for passage in [packed for packed in self.packed if packed.part == "passages" and packed.item.id in ids]:
+            self.packed.remove(passage)
+            self.remaining += passage.cost
         self.left_out = [item for item in self.left_out if item.id not in ids]
 
     # ---- facts
@@ -121,23 +123,23 @@ class Packing:
     def _facts(self, query: str, hits: Sequence[ContextItem]) -> list[ContextItem]:
         """Show the facts that answer; return those that are only the user's, and relationships no fact tells."""
         scores = {hit.id: hit.score for hit in hits}
-        own = folded(self._view.scope.user or "user")
-        known_facts = facts(self._view, query, at=self._now)
+        user_name = folded(self._view.scope.user or "user")
+        current_facts = facts(self._view, query, at=self._now)
         records = [hit.record for hit in hits if hit.record is not None]
-        records += [item.record for item in known_facts if item.record is not None]
+        records += [item.record for item in current_facts if item.record is not None]
         answering: list[ContextItem] = []
         aside: list[ContextItem] = []
-        told_ends: set[tuple[str, str]] = set()
+        recorded_ends: set[tuple[str, str]] = set()
         for item in fact_items(records, self._now):
             if self._is_outdated(item.record):
                 continue
             match = _match(item)
-            told_ends.add((match["subject"], match["object"]))
-            score = scores.get(item.id, 0.0 if match["subject"] == own else _NAMED)
+            recorded_ends.add((match["subject"], match["object"]))
+            score = scores.get(item.id, 0.0 if match["subject"] == user_name else _NAMED)
             (answering if score else aside).append(replace(item, score=score))
         answering.sort(key=lambda item: -item.score)
         self._fill("facts", answering, FACTS, lambda item: 1.0 + item.score)
-        return aside + [item for item in relationships(self._view, query) if _ends(item) not in told_ends]
+        return aside + [item for item in relationships(self._view, query) if _ends(item) not in recorded_ends]
 
     def _is_outdated(self, record: Record | None) -> bool:
         """Tell whether all that a fact stands on was revised, as far as the question shows."""
@@ -153,9 +155,9 @@ class Packing:
         terms = self._view.engine.analyzer.query(query[: self._view.engine.settings.max_query_chars])
         weights = term_weights(terms, [hit.text for hit in hits[:_WEIGHED]])
         misses = 0
-        for place, hit in enumerate(hits):
-            if misses >= _MISSES or self.left < _SMALLEST:
-                self.left_out += hits[place:]
+        for index, hit in enumerate(hits):
+            if misses >= _MISSES or self.remaining < _SMALLEST:
+                self.left_out += hits[index:]
                 break
             text = hit.text
             if count(self._counter, text) > whole:
@@ -183,8 +185,10 @@ class Packing:
             return False
         rare = max(terms, key=lambda term: (len(term), term))
         return any(
-            terms <= held and len(terms) >= _ALIKE * len(held) and (who is None or speaker is None or who == speaker)
-            for held, who in self._remembered.get(rare, ())
+            terms <= remembered
+            and len(terms) >= _ALIKE * len(remembered)
+            and (who is None or speaker is None or who == speaker)
+            for remembered, who in self._remembered.get(rare, ())
         )
 
     # ---- one item
@@ -193,11 +197,11 @@ class Packing:
         self, part: str, items: Sequence[ContextItem], share: float, worth: Callable[[ContextItem], float]
     ) -> None:
         """Show items, best first, until their share is spent."""
-        floor = self.left - int(share * self._whole)
+        floor = self.remaining - int(share * self._whole)
         misses = 0
-        for place, item in enumerate(items):
+        for index, item in enumerate(items):
             if misses >= _FEW_MISSES:
-                self.left_out += items[place:]
+                self.left_out += items[index:]
                 break
             if not self._add(part, item, item.text, worth=worth(item), floor=floor):
                 self.left_out.append(item)
@@ -213,11 +217,11 @@ class Packing:
             needed.append(((part, item.at.date()), day_heading(item.at, self._now)))
         new = [(key, heading) for key, heading in needed if key not in self._headings]
         cost += sum(count(self._counter, heading) + 1 for _, heading in new)
-        if self.left - cost < max(0, floor):
+        if self.remaining - cost < max(0, floor):
             return False
         self._headings.update(key for key, _ in new)
-        self.left -= cost
-        self.shown.append(ShownItem(part=part, item=item, text=rendered, content=text, worth=worth, cost=cost))
+        self.remaining -= cost
+        self.packed.append(PackedItem(part=part, item=item, text=rendered, content=text, worth=worth, cost=cost))
         return True
 
 

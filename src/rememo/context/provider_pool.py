@@ -1,7 +1,7 @@
 """The pool that runs providers: a few threads and one event loop, none of which can keep anybody waiting for ever.
 
 Foreign code may hang, and a thread cannot be ended from outside. So threads here are daemons, which no interpreter
-is_async for; a call that is given up takes its thread with it, and another takes the thread's place.
+waits for; an abandoned call keeps its thread, and a new thread replaces it in the pool.
 """
 
 import contextvars
@@ -35,7 +35,7 @@ caller_loop: "contextvars.ContextVar[asyncio.AbstractEventLoop | None]" = contex
 
 
 class ProviderCall:
-    """One run of a function; `changed` is told when it begins and when it ends."""
+    """One run of a function; `changed` is set when it begins and when it ends."""
 
     def __init__(
         self,
@@ -53,10 +53,10 @@ class ProviderCall:
         self.timeout = timeout
         self.context = contextvars.copy_context()
         self.deadline: float | None = None
-        """By the monotonic clock; None while it is_async for a thread."""
+        """By the monotonic clock; None while it waits for a thread."""
         self.begun = False
         self.ended = False
-        self.given_up = False
+        self.abandoned = False
         self.result: Any = None
         self.error: BaseException | None = None
         self.task: asyncio.Task[None] | None = None
@@ -70,7 +70,7 @@ class ProviderCall:
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
     def notify(self) -> None:
-        """Let the one who is_async for it look at it."""
+        """Wake whoever waits for it."""
         self._changed.put(self)
 
 
@@ -102,12 +102,12 @@ class ProviderPool:
             self._queue.append(call)
             self._start_worker()
 
-    def give_up(self, call: ProviderCall) -> bool:
+    def abandon(self, call: ProviderCall) -> bool:
         """Wait for a call no more; False when it has ended after all. An async one is cancelled."""
         with self._turn:
             if call.ended:
                 return False
-            call.given_up = True
+            call.abandoned = True
             if call.begun:
                 self._hanging[call.owner] += 1
                 if call.task is None:
@@ -169,7 +169,7 @@ class ProviderPool:
     def _next_call(self) -> ProviderCall | None:
         with self._turn:
             call: ProviderCall | None = None
-            while call is None or call.given_up:
+            while call is None or call.abandoned:
                 # Looked at again after the wait: something may have come just when it ended.
                 while not self._queue:
                     if self._closed or (not self._turn.wait(_IDLE_SECONDS) and not self._queue):
@@ -186,7 +186,7 @@ class ProviderPool:
         """Note how a call on a thread ended; False when another took the thread's place meanwhile."""
         with self._turn:
             call.result, call.error, call.ended = result, error, True
-            if call.given_up:
+            if call.abandoned:
                 self._no_longer_hanging(call)
                 return False
             self._working -= 1
@@ -197,14 +197,14 @@ class ProviderPool:
     def _hand_to_loop(self, call: ProviderCall, result: Awaitable[Any]) -> bool:
         """Let what a thread returned be waited for on the loop; False when another took the thread's place meanwhile."""
         with self._turn:
-            given_up = call.given_up
-            if given_up:
+            abandoned = call.abandoned
+            if abandoned:
                 self._no_longer_hanging(call)
             else:
                 self._working -= 1
                 self._idle += 1
                 call.begun = False
-        if given_up:
+        if abandoned:
             _discard(result)
             return False
         try:
@@ -231,8 +231,8 @@ class ProviderPool:
 
         async def run() -> None:
             with self._turn:
-                given_up, call.begun = call.given_up, not call.given_up
-            if given_up:
+                abandoned, call.begun = call.abandoned, not call.abandoned
+            if abandoned:
                 return
             result, error = None, None
             try:
@@ -241,16 +241,16 @@ class ProviderPool:
                 error = raised
             with self._turn:
                 call.result, call.error, call.ended = result, error, True
-                if call.given_up:
+                if call.abandoned:
                     self._no_longer_hanging(call)
             call.notify()
 
         def begin() -> None:
             call.task = loop.create_task(run(), context=call.context)
             if waited is not None:
-                call.task.add_done_callback(over)
+                call.task.add_done_callback(on_done)
 
-        def over(_: object) -> None:
+        def on_done(_: object) -> None:
             _discard(waited)
             if own is not None:
                 own.passed_on.pop(id(waited), None)
@@ -261,7 +261,7 @@ class ProviderPool:
         try:
             loop.call_soon_threadsafe(begin)
         except RuntimeError as error:  # what a loop that is closed says
-            over(None)
+            on_done(None)
             with self._turn:
                 call.error, call.ended = error, True
             call.notify()
@@ -308,13 +308,13 @@ class _OwnLoop:
         import asyncio  # noqa: PLC0415 - as above
 
         self.loop.run_forever()
-        # Twice, for some may just have begun. Who does not heed it in that time is left as it is; nobody is_async for this.
+        # Twice, for some may just have begun. A task that ignores it for that long is left running; nobody waits for it.
         for _ in range(2):
-            left = asyncio.all_tasks(self.loop)
-            for task in left:
+            pending = asyncio.all_tasks(self.loop)
+            for task in pending:
                 task.cancel()
-            if left:
-                self.loop.run_until_complete(asyncio.wait(left, timeout=_LEAVE_SECONDS))
+            if pending:
+                self.loop.run_until_complete(asyncio.wait(pending, timeout=_LEAVE_SECONDS))
         self.loop.close()
         # What never came to its turn; whoever comes later finds the loop closed.
         for waited in list(self.passed_on.values()):
@@ -323,7 +323,7 @@ class _OwnLoop:
 
 def _cancel(call: ProviderCall) -> None:
     def cancel() -> None:
-        # One that has not begun sees for itself that nobody is_async for it.
+        # One that has not begun sees for itself that nobody waits for it.
         if call.task is not None and call.begun:
             call.task.cancel()
 
@@ -332,9 +332,9 @@ def _cancel(call: ProviderCall) -> None:
 
 
 def _discard(waited: object) -> None:
-    """Let go of what nobody is_async for any more, or Python would complain that nobody ever did."""
+    """Close a coroutine that nobody will await, or Python would warn that it was never awaited."""
     if inspect.iscoroutine(waited):
-        with suppress(Exception):  # foreign code, and nobody is left to be told
+        with suppress(Exception):  # foreign code, and nobody is left to report to
             waited.close()
 
 

@@ -10,7 +10,7 @@ from rememo.model.check import check_json, check_object, check_text
 from rememo.settings import Settings
 
 _PARTS: Final = frozenset({"text", "values", "data", "recalled"})
-_LONGEST_SAID: Final = 500
+_MAX_QUOTED: Final = 500
 _NO_LIMIT: Final = 2**62
 
 
@@ -53,7 +53,7 @@ def failed_provider(provider: Provider, error: BaseException) -> LeftOut:
 def shorten(says: object) -> str:
     """Return a text cut to a bounded length: an error may quote all it was given."""
     text = str(says)
-    return text if len(text) <= _LONGEST_SAID else f"{text[:_LONGEST_SAID]} …"
+    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]} …"
 
 
 def _exceeds(value: object, most: int) -> bool:
@@ -65,9 +65,9 @@ def _exceeds(value: object, most: int) -> bool:
         if isinstance(value, str):
             weight += len(value) if value.isascii() else len(value.encode(errors="surrogatepass"))
         elif isinstance(value, Mapping):
-            held = cast("Mapping[object, object]", value)
-            weight += len(held)
-            waiting += (*held.keys(), *held.values()) if weight <= most else ()
+            mapping = cast("Mapping[object, object]", value)
+            weight += len(mapping)
+            waiting += (*mapping.keys(), *mapping.values()) if weight <= most else ()
         elif isinstance(value, list | tuple):
             items = cast("list[object] | tuple[object, ...]", value)
             weight += len(items)

@@ -105,7 +105,7 @@ class Registry:
             raise InvalidInput(f"position must be a whole number within {_FARTHEST:,} of zero, not {position!r}")
         if not isinstance(private, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"private must be True or False, not {private!r}")
-        made = Provider(
+        added = Provider(
             name=name,
             function=function,
             position=position,
@@ -119,9 +119,9 @@ class Registry:
                     raise AlreadyExists(
                         f"there is a provider {name!r} {_describe_scope(provider)} already; take another name, or remove that one first"
                     )
-            self._providers = (*self._providers, made)
+            self._providers = (*self._providers, added)
             self.version += 1
-        return made
+        return added
 
     def _conflicts(self, provider: Provider, scope: Scope) -> bool:
         if provider.scope is None:

@@ -25,7 +25,7 @@ DATED: Final = frozenset({"passages", "recent"})
 
 
 @dataclass(slots=True)
-class ShownItem:
+class PackedItem:
     """An item that was chosen, as it is to be shown."""
 
     part: str
@@ -62,20 +62,20 @@ def indent_continuations(text: str) -> str:
     return _BREAK.sub("\n  ", text)
 
 
-def day_heading(moment: datetime, now: datetime) -> str:
+def day_heading(time: datetime, now: datetime) -> str:
     """Return what stands above the items of a day; the year is said where it is not plain from how long ago it was."""
-    heading = day(moment)
-    if abs(now - moment) < _PLAIN:
-        heading = heading.removesuffix(f" {moment.year}")
-    return f"{heading} ({ago(moment, now)}):"
+    heading = day(time)
+    if abs(now - time) < _PLAIN:
+        heading = heading.removesuffix(f" {time.year}")
+    return f"{heading} ({ago(time, now)}):"
 
 
-def render(shown: Iterable[ShownItem], now: datetime, *, parts: Sequence[str] = tuple(HEADINGS)) -> str:
+def render(packed: Iterable[PackedItem], now: datetime, *, parts: Sequence[str] = tuple(HEADINGS)) -> str:
     """Return the text inside the fence: the parts that have something, each under its heading."""
-    by_part: dict[str, list[ShownItem]] = {part: [] for part in parts}
-    for shown_item in shown:
-        if shown_item.part in by_part:
-            by_part[shown_item.part].append(shown_item)
+    by_part: dict[str, list[PackedItem]] = {part: [] for part in parts}
+    for packed_item in packed:
+        if packed_item.part in by_part:
+            by_part[packed_item.part].append(packed_item)
     blocks = [f"Now: {day_and_time(now)}"]
     for part, ones in by_part.items():
         if ones:
@@ -83,14 +83,14 @@ def render(shown: Iterable[ShownItem], now: datetime, *, parts: Sequence[str] = 
     return "\n".join(blocks)
 
 
-def format_lines(part: str, ones: Iterable[ShownItem], now: datetime) -> Iterable[str]:
+def format_lines(part: str, packed: Iterable[PackedItem], now: datetime) -> Iterable[str]:
     """Give the lines of a part, each behind its mark; of some parts under the days they belong to."""
     last = None
-    for shown_item in ones:
-        if part in DATED and shown_item.item.at is not None and shown_item.item.at.date() != last:
-            last = shown_item.item.at.date()
-            yield day_heading(shown_item.item.at, now)
-        yield f"{shown_item.mark} {shown_item.text}" if shown_item.mark else shown_item.text
+    for packed_item in packed:
+        if part in DATED and packed_item.item.at is not None and packed_item.item.at.date() != last:
+            last = packed_item.item.at.date()
+            yield day_heading(packed_item.item.at, now)
+        yield f"{packed_item.mark} {packed_item.text}" if packed_item.mark else packed_item.text
 
 
 def _since(item: ContextItem) -> str:

@@ -104,13 +104,13 @@ def _cut(text: str, revisions: Iterable[Revision]) -> str:
 def _without_nearest(text: str, terms_of: Callable[[str], Sequence[str]], query: str) -> str:
     """Return a text without the sentence that comes nearest to a question; nothing where little else is left."""
     query_terms = set(terms_of(query))
-    places = list(sentence_spans(text))
-    if len(places) < _SEVERAL:
+    spans = list(sentence_spans(text))
+    if len(spans) < _SEVERAL:
         return ""
-    begin, end = max(places, key=lambda place: len(query_terms.intersection(terms_of(text[slice(*place)]))))
+    begin, end = max(spans, key=lambda span: len(query_terms.intersection(terms_of(text[slice(*span)]))))
     rest = f"{text[:begin].rstrip()} {GAP} {text[end:].lstrip()}".strip()
-    nearest, left = terms_of(text[begin:end]), terms_of(rest)
-    return rest if query_terms.intersection(nearest) and query_terms.isdisjoint(left) else ""
+    nearest, remaining = terms_of(text[begin:end]), terms_of(rest)
+    return rest if query_terms.intersection(nearest) and query_terms.isdisjoint(remaining) else ""
 
 
 def _without(text: str, values: frozenset[str]) -> str:

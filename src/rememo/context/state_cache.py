@@ -40,7 +40,7 @@ class CachedState:
 
 
 class StateCache:
-    """States by message, the oldest out first. Time is told by the caller, so nothing runs by itself. Thread-safe."""
+    """States by message, the oldest out first. The caller gives the time, so nothing runs by itself. Thread-safe."""
 
     def __init__(self, *, most: int = MOST_STATES, most_bytes: int = MOST_BYTES) -> None:
         self._states = LruCache[Hashable, CachedState](

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rememo.context.dates import ago, day, day_and_time
 from rememo.context.gather import due_time
-from rememo.context.rendering import HEADINGS, ShownItem
+from rememo.context.rendering import HEADINGS, PackedItem
 from rememo.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ FIELDS: Final = ("mark", "id", "kind", "text", "speaker", "date", "ago", "due", 
 MOST_CHARACTERS: Final = 16_384
 """The longest template."""
 
-_GIVEN: Final = frozenset({*HEADINGS, "now", "query"})
+_VARIABLES: Final = frozenset({*HEADINGS, "now", "query"})
 _LOOP: Final = ("index", "index0", "first", "last", "length")
 _NODES: Final = frozenset({
     "Template", "Output", "TemplateData", "Name", "Getattr", "Const", "For", "If", "CondExpr", "Compare", "Operand", "And",
@@ -63,12 +63,12 @@ class Template:
             )
         return _compile(source)
 
-    def render(self, shown: Sequence[ShownItem], now: datetime, *, parts: Sequence[str], query: str) -> str:
+    def render(self, packed: Sequence[PackedItem], now: datetime, *, parts: Sequence[str], query: str) -> str:
         """Return what the template makes of the items of some parts; the other parts are empty to it."""
         values: dict[str, Any] = {part: [] for part in HEADINGS}
-        for shown_item in shown:
-            if shown_item.part in parts:
-                values[shown_item.part].append(_fields(shown_item, now))
+        for packed_item in packed:
+            if packed_item.part in parts:
+                values[packed_item.part].append(_fields(packed_item, now))
         written: list[str] = []
         length = 0
         try:
@@ -95,12 +95,12 @@ def _compile(source: str) -> Template:
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
     )
     environment.globals.clear()
-    known: dict[str, Any] = {**environment.filters, "join": _join}
-    environment.filters = {name: known[name] for name in _FILTERS}
+    filters: dict[str, Any] = {**environment.filters, "join": _join}
+    environment.filters = {name: filters[name] for name in _FILTERS}
     environment.tests = {name: environment.tests[name] for name in _TESTS}
     try:
         tree = environment.parse(source)
-        _check(tree, names=_GIVEN, looping=False, seen=[0])
+        _check(tree, names=_VARIABLES, looping=False, seen=[0])
         return Template(environment.from_string(source))
     except jinja2.TemplateSyntaxError as error:
         raise InvalidInput(f"the template cannot be read, line {error.lineno}: {error.message}") from None
@@ -112,64 +112,64 @@ def _compile(source: str) -> Template:
 
 def _check(node: "nodes.Node", *, names: frozenset[str], looping: bool, seen: list[int]) -> None:
     """Refuse a tree that holds anything but what is known to come to an end."""
-    kind, place = type(node).__name__, f"line {node.lineno}"
+    kind, location = type(node).__name__, f"line {node.lineno}"
     parts: Mapping[str, Any] = {name: getattr(node, name, None) for name in node.fields}
     seen[0] += 1
     if seen[0] > _MOST_NODES:
         raise InvalidInput(f"the template has more than {_MOST_NODES:,} parts; make it simpler")
     if kind not in _NODES:
-        raise InvalidInput(f"a template may not use {_WORDS.get(kind, kind)}, {place}")
+        raise InvalidInput(f"a template may not use {_WORDS.get(kind, kind)}, {location}")
     if kind == "Name" and parts["name"] not in names:
-        raise InvalidInput(f"a template has no {parts['name']!r}, {place}; there are {', '.join(sorted(names))}")
+        raise InvalidInput(f"a template has no {parts['name']!r}, {location}; there are {', '.join(sorted(names))}")
     if kind == "Getattr":
-        _check_field(parts["node"], parts["attr"], place)
+        _check_field(parts["node"], parts["attr"], location)
     if kind == "Filter":
-        _check_filter(parts, place)
+        _check_filter(parts, location)
     if kind == "Test" and parts["name"] not in _TESTS:
-        raise InvalidInput(f"a template has no test {parts['name']!r}, {place}; there are {', '.join(_TESTS)}")
+        raise InvalidInput(f"a template has no test {parts['name']!r}, {location}; there are {', '.join(_TESTS)}")
     if kind == "For":
-        names = names | {_check_loop(parts, place, looping=looping), "loop"}
+        names = names | {_check_loop(parts, location, looping=looping), "loop"}
         looping = True
     for child in node.iter_child_nodes():
         _check(child, names=names, looping=looping, seen=seen)
 
 
-def _check_loop(parts: Mapping[str, Any], place: str, *, looping: bool) -> str:
+def _check_loop(parts: Mapping[str, Any], location: str, *, looping: bool) -> str:
     """Return the name that a loop gives to its items."""
     if looping or parts["recursive"]:
-        raise InvalidInput(f"a template may not loop inside a loop, {place}")
+        raise InvalidInput(f"a template may not loop inside a loop, {location}")
     if getattr(parts["iter"], "name", None) not in HEADINGS or type(parts["iter"]).__name__ != "Name":
-        raise InvalidInput(f"a template may loop over {', '.join(HEADINGS)} only, {place}")
+        raise InvalidInput(f"a template may loop over {', '.join(HEADINGS)} only, {location}")
     name: str | None = getattr(parts["target"], "name", None)
-    if name is None or name in _GIVEN or name == "loop":
-        raise InvalidInput(f"a loop needs one new name for its items, {place}")
+    if name is None or name in _VARIABLES or name == "loop":
+        raise InvalidInput(f"a loop needs one new name for its items, {location}")
     return name
 
 
-def _check_field(of: "nodes.Node", name: str, place: str) -> None:
+def _check_field(of: "nodes.Node", name: str, location: str) -> None:
     owner = getattr(of, "name", None)
-    if type(of).__name__ != "Name" or owner in _GIVEN:
-        raise InvalidInput(f"a template may ask for fields of items only, not for {name!r}, {place}")
+    if type(of).__name__ != "Name" or owner in _VARIABLES:
+        raise InvalidInput(f"a template may ask for fields of items only, not for {name!r}, {location}")
     allowed = _LOOP if owner == "loop" else FIELDS
     if name not in allowed:
-        raise InvalidInput(f"a template may not ask for {name!r}, {place}; it may for {', '.join(allowed)}")
+        raise InvalidInput(f"a template may not ask for {name!r}, {location}; it may for {', '.join(allowed)}")
 
 
-def _check_filter(parts: Mapping[str, Any], place: str) -> None:
+def _check_filter(parts: Mapping[str, Any], location: str) -> None:
     name = parts["name"]
     if name not in _FILTERS:
-        raise InvalidInput(f"a template has no filter {name!r}, {place}; there are {', '.join(_FILTERS)}")
+        raise InvalidInput(f"a template has no filter {name!r}, {location}; there are {', '.join(_FILTERS)}")
     if name == "join" and getattr(parts["node"], "name", None) not in HEADINGS:
-        raise InvalidInput(f"join takes one of {', '.join(HEADINGS)}, {place}")
-    given = [*parts["args"], *(keyword.value for keyword in parts["kwargs"])]
-    values = [getattr(argument, "value", None) for argument in given if type(argument).__name__ == "Const"]
+        raise InvalidInput(f"join takes one of {', '.join(HEADINGS)}, {location}")
+    arguments = [*parts["args"], *(keyword.value for keyword in parts["kwargs"])]
+    values = [getattr(argument, "value", None) for argument in arguments if type(argument).__name__ == "Const"]
     small = all(
         len(value) <= _LONGEST_ARGUMENT if isinstance(value, str) else abs(value) <= _LARGEST_ARGUMENT
         for value in values
         if isinstance(value, str | int)
     )
-    if len(values) < len(given) or not small or parts["dyn_args"] is not None or parts["dyn_kwargs"] is not None:
-        raise InvalidInput(f"the filter {name!r} takes short constants only, {place}")
+    if len(values) < len(arguments) or not small or parts["dyn_args"] is not None or parts["dyn_kwargs"] is not None:
+        raise InvalidInput(f"the filter {name!r} takes short constants only, {location}")
 
 
 def _join(items: list[dict[str, Any]], between: str = "\n", attribute: str = "line") -> str:
@@ -177,18 +177,18 @@ def _join(items: list[dict[str, Any]], between: str = "\n", attribute: str = "li
     return str(between).join(str(item.get(attribute, "")) for item in items)
 
 
-def _fields(shown_item: ShownItem, now: datetime) -> dict[str, Any]:
-    item = shown_item.item
+def _fields(packed_item: PackedItem, now: datetime) -> dict[str, Any]:
+    item = packed_item.item
     when = None if item.record is None or item.kind not in ("goal", "task") else due_time(item.record)
     return {
-        "mark": shown_item.mark,
+        "mark": packed_item.mark,
         "id": item.id,
         "kind": item.kind,
-        "text": shown_item.content,
+        "text": packed_item.content,
         "speaker": item.speaker or "",
         "date": "" if item.at is None else day(item.at),
         "ago": "" if item.at is None else ago(item.at, now),
         "due": "" if when is None else day(when),
         "score": round(item.score, 3),
-        "line": f"{shown_item.mark} {shown_item.text}".strip(),
+        "line": f"{packed_item.mark} {packed_item.text}".strip(),
     }

@@ -35,15 +35,15 @@ def summarised_window(view: View, counter: TokenCounter, most: int) -> list[Reco
     summary = _summary_message(view, counter, max(int(most * _SUMMARY), unused))
     if summary is None:
         return turns
-    left = most - message_tokens(counter, summary.text, summary.data)
+    remaining = most - message_tokens(counter, summary.text, summary.data)
     try:
-        fewer = newest_turns(view, counter, left)
+        fewer = newest_turns(view, counter, remaining)
     except InvalidInput:
         return turns
     if turns and (not fewer or fewer[-1].text != turns[-1].text):
         return turns
-    place = next((place for place, turn in enumerate(fewer) if turn.data.get("role") != "system"), len(fewer))
-    return [*fewer[:place], summary, *fewer[place:]]
+    index = next((index for index, turn in enumerate(fewer) if turn.data.get("role") != "system"), len(fewer))
+    return [*fewer[:index], summary, *fewer[index:]]
 
 
 def _summary_message(view: View, counter: TokenCounter, most: int) -> Record | None:
@@ -51,25 +51,25 @@ def _summary_message(view: View, counter: TokenCounter, most: int) -> Record | N
     if view.scope.room is None:
         return None
     newest = read_summaries(view.engine, view.scope, limit=1, known_at=view.known_at)
-    left = departed(view)
-    if not newest and not left:
+    former = departed(view)
+    if not newest and not former:
         return None
     # Where no summary is seen, the last of the messages stands for when and where they were said.
-    held = replace(newest[0] if newest else left[-1], kind="summary", data={"role": "system"})
-    allowed = most - message_tokens(counter, fenced(""), held.data)
+    summary = replace(newest[0] if newest else former[-1], kind="summary", data={"role": "system"})
+    allowed = most - message_tokens(counter, fenced(""), summary.data)
     for _ in range(_MOST_TRIES):
-        share = allowed // 2 if newest and left else allowed
+        share = allowed // 2 if newest and former else allowed
         if share <= 0:
             break
-        texts = [digest(view.engine, left, share)] if left else []
+        texts = [digest(view.engine, former, share)] if former else []
         # The line that says how much there was stands for nothing by itself.
-        if newest and (summary := running_summary(view, share)) is not None and summary.summaries:
-            texts.insert(0, summary.text)
+        if newest and (running := running_summary(view, share)) is not None and running.summaries:
+            texts.insert(0, running.text)
         if not any(texts):
             break
         text = fenced("\n".join(filter(None, texts)))
-        if (cost := message_tokens(counter, text, held.data)) <= most:
-            return replace(held, text=text)
+        if (cost := message_tokens(counter, text, summary.data)) <= most:
+            return replace(summary, text=text)
         # Counters differ, and sentences leave whole.
         allowed -= max(cost - most, allowed // 8)
     return None
@@ -82,7 +82,7 @@ def newest_turns(
     *,
     answer: int | None = None,
     older: int | None = None,
-    beside: int = 0,
+    overhead: int = 0,
     must: bool = True,
     rules: bool = True,
 ) -> list[Record]:
@@ -97,9 +97,9 @@ def newest_turns(
     `rules`, system messages are. Only what is looked at is counted.
     """
     always = system_messages(view) if rules else []
-    left = most - sum(message_tokens(counter, message.text, message.data) for message in always)
-    if left < 0:
-        raise InvalidInput(f"the system messages alone have {most - left:,} tokens, more than max_tokens={most:,}")
+    remaining = most - sum(message_tokens(counter, message.text, message.data) for message in always)
+    if remaining < 0:
+        raise InvalidInput(f"the system messages alone have {most - remaining:,} tokens, more than max_tokens={most:,}")
     size = _FIRST_PAGE
     stood = summarised_message_ids(view)
     while True:
@@ -112,34 +112,34 @@ def newest_turns(
         grouped = [
             group for group in units(data) if group[0] not in alone and data[group[0]].get("role") != "system"
         ]  # fmt: skip
-        cost = _message_costs(records, counter, beside)
+        cost = _message_costs(records, counter, overhead)
         last = max((group[-1] for group in grouped), default=None)
         is_user_turn = last is None or data[last].get("role", "user") == "user"
-        first = left if answer is None or is_user_turn else min(left, answer)
-        taken, _ = newest_that_fit(grouped, cost, left, newest=first, older=older)
-        whole = len(taken) == sum(len(group) for group in grouped)
+        first = remaining if answer is None or is_user_turn else min(remaining, answer)
+        selected, _ = newest_that_fit(grouped, cost, remaining, newest=first, older=older)
+        whole = len(selected) == sum(len(group) for group in grouped)
         # A result at the edge may have its call a little farther back.
-        cut_off = whole or any(place >= min(taken, default=0) for place in alone)
+        cut_off = whole or any(index >= min(selected, default=0) for index in alone)
         if len(page) < size or size >= _FARTHEST or summarised or not cut_off:
             break
         size *= 4
-    if not taken and grouped:
+    if not selected and grouped:
         newest = max(grouped, key=lambda group: group[-1])
         longest = max(newest, key=cost)
-        others = sum(cost(place) for place in newest if place != longest)
-        shorter = _cut_record(counter, records[longest], first - others - beside)
+        other_costs = sum(cost(index) for index in newest if index != longest)
+        shorter = _cut_record(counter, records[longest], first - other_costs - overhead)
         if shorter is None and must:
             raise InvalidInput("the newest message does not fit into max_tokens, not even cut; allow more")
         if shorter is not None:
             records[longest] = shorter
-            taken = set(newest)
+            selected = set(newest)
     present = {record.id for record in records}
-    shown = [
+    window = [
         record
-        for place, record in enumerate(records)
-        if place in taken or (rules and data[place].get("role") == "system")
+        for index, record in enumerate(records)
+        if index in selected or (rules and data[index].get("role") == "system")
     ]
-    return [message for message in always if message.id not in present] + shown
+    return [message for message in always if message.id not in present] + window
 
 
 def system_messages(view: View) -> list[Record]:
@@ -154,14 +154,14 @@ def system_messages(view: View) -> list[Record]:
     timeline = store.timeline(Filter(scope=view.scope), now)
     ids: tuple[str, ...] | None = timeline.cache.get(_RULES)
     if ids is None:
-        ids = _extend_known(view, timeline)
+        ids = _room_rules(view, timeline)
         if ids is None:
             ids = tuple(message.id for message in store.read(view.filter(kind="message", conditions=(role,)), now))
         timeline.cache[_RULES] = ids
     return store.read(view.filter(ids=ids), now) if ids else []
 
 
-def _extend_known(view: View, timeline: Timeline) -> tuple[str, ...] | None:
+def _room_rules(view: View, timeline: Timeline) -> tuple[str, ...] | None:
     """Return the ids of system messages by what was known of the timeline before it grew; None when nothing was."""
     before = timeline.grown_from
     known: tuple[str, ...] | None = None if before is None else before.cache.get(_RULES)
@@ -172,14 +172,14 @@ def _extend_known(view: View, timeline: Timeline) -> tuple[str, ...] | None:
     return (*known, *new_ids)
 
 
-def _message_costs(records: list[Record], counter: TokenCounter, beside: int) -> Callable[[int], int]:
+def _message_costs(records: list[Record], counter: TokenCounter, overhead: int) -> Callable[[int], int]:
     """Return what tells the cost of a message by its place, each counted when first asked for."""
-    known: dict[int, int] = {}
+    costs: dict[int, int] = {}
 
-    def cost(place: int) -> int:
-        if place not in known:
-            known[place] = beside + message_tokens(counter, records[place].text, records[place].data)
-        return known[place]
+    def cost(index: int) -> int:
+        if index not in costs:
+            costs[index] = overhead + message_tokens(counter, records[index].text, records[index].data)
+        return costs[index]
 
     return cost
 

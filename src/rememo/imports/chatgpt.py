@@ -9,33 +9,13 @@ from datetime import datetime
 from typing import Final
 
 from rememo.errors import InvalidInput
+from rememo.imports.chat_content import tool_call
 from rememo.imports.chatgpt_content import Assets, MessageContent, read_message_content, same_file
 from rememo.imports.folder import Folder, base_name, open_folder
-from rememo.imports.item import (
-    ABANDONED,
-    EMPTY,
-    HIDDEN,
-    NO_FILE,
-    NOT_TEXT,
-    REASONING,
-    UNREAD_FILE,
-    UNREADABLE,
-    AbandonedMessages,
-    ImportItem,
-    Json,
-    ReadResult,
-    Skipped,
-    as_label,
-    as_list,
-    as_object,
-    as_text,
-    as_title,
-    digest,
-    drop_empty,
-    in_order,
-    parse_time,
-    tool_call,
-)
+from rememo.imports.item import AbandonedMessages, ImportItem, ReadResult, Skipped
+from rememo.imports.json_values import Json, as_label, as_list, as_object, as_text, as_title, digest, drop_empty
+from rememo.imports.message_times import in_order, parse_time, sort_time
+from rememo.imports.skip_reasons import ABANDONED, EMPTY, HIDDEN, NO_FILE, NOT_TEXT, REASONING, UNREAD_FILE, UNREADABLE
 from rememo.imports.source_path import SourcePath, iter_entries
 from rememo.imports.visible_path import visible_path
 
@@ -50,20 +30,20 @@ _PROFILE_FIELDS: Final = {"about_user_message": "user_profile", "about_model_mes
 """The fields of a message's metadata with the person's profile and instructions."""
 
 
-def read(place: SourcePath) -> Iterator[ReadResult]:
+def read(source: SourcePath) -> Iterator[ReadResult]:
     """Yield the messages of every conversation in their order, and the profile and memories that the person gave ChatGPT."""
-    with open_folder(place) as folder:
+    with open_folder(source) as folder:
         files = folder.main_files("conversations")
         if not files:
-            raise InvalidInput(f"{place.path} has no conversations.json; name the archive that ChatGPT sent")
+            raise InvalidInput(f"{source.path} has no conversations.json; name the archive that ChatGPT sent")
         seen: set[str] = set()
         assets = Assets(folder)
         for name in files:
             with folder.open(name) as file:
-                for entry in iter_entries(file, f"{place.path}: {name}", "conversations"):
+                for entry in iter_entries(file, f"{source.path}: {name}", "conversations"):
                     values = as_object(entry)
                     if "chat_messages" in values:
-                        raise InvalidInput(f"{place.path} is an export of Claude: import it from claude-export")
+                        raise InvalidInput(f"{source.path} is an export of Claude: import it from claude-export")
                     yield from _ChatGptConversation(values, assets, seen).read()
         yield from _missing_files(folder, files)
         if folder.unread_count:
@@ -75,13 +55,13 @@ def _missing_files(folder: Folder, files: list[str]) -> Iterator[ReadResult]:
     present = {base_name(file) for file in files}
     for name in [] if folder.is_single_file else folder.json_files("export_manifest"):
         parts = as_object(as_object(folder.read_small(name).get("logical_files")).get("conversations.json"))
-        lost = [
+        missing = [
             file_name
             for file_name in map(as_text, as_list(parts.get("files")))
             if file_name and base_name(file_name) not in present
         ]
-        if lost:
-            yield Skipped(_MISSING_FILE, len(lost))
+        if missing:
+            yield Skipped(_MISSING_FILE, len(missing))
 
 
 class _ChatGptConversation:
@@ -104,29 +84,28 @@ class _ChatGptConversation:
             return
         parents = {id: as_label(node.get("parent")) for id, node in self._nodes.items()}
         path = visible_path(parents, as_label(self._values.get("current_node")), self._time)
-        on_it = {*path}
-        beside = [
-            id for id, node in self._nodes.items() if id not in on_it and _has_visible_content(_node_message(node))
+        visible = {*path}
+        abandoned = [
+            id for id, node in self._nodes.items() if id not in visible and _has_visible_content(_node_message(node))
         ]
-        if beside:
-            yield AbandonedMessages(self._id, tuple((f"chatgpt:{self._id}", id) for id in beside))
-            yield Skipped(ABANDONED, len(beside))
+        if abandoned:
+            yield AbandonedMessages(self._id, tuple((f"chatgpt:{self._id}", id) for id in abandoned))
+            yield Skipped(ABANDONED, len(abandoned))
         for node in path:
             yield from self._message(self._id, node, _node_message(self._nodes[node]))
 
     def _time(self, id: str) -> float:
-        at = parse_time(_node_message(self._nodes[id]).get("create_time"))
-        return 0.0 if at is None else at.timestamp()
+        return sort_time(_node_message(self._nodes[id]).get("create_time"))
 
     def _message(self, room: str, node: str, message: Json) -> Iterator[ReadResult]:
-        content, more = as_object(message.get("content")), as_object(message.get("metadata"))
+        content, metadata = as_object(message.get("content")), as_object(message.get("metadata"))
         kind = as_text(content.get("content_type"))
-        yield from self._profile_notes(content, as_object(more.get("user_context_message_data")))
+        yield from self._profile_notes(content, as_object(metadata.get("user_context_message_data")))
         if kind in _CONTEXT:
             return
-        holds = read_message_content(content, more)
+        parsed = read_message_content(content, metadata)
         if _is_hidden(message):
-            if _has_content(holds):
+            if _has_content(parsed):
                 yield Skipped(HIDDEN)
             return
         if kind in _THINKING:
@@ -135,17 +114,17 @@ class _ChatGptConversation:
         self._last = in_order(parse_time(message.get("create_time")), self._last)
         attached = [
             attachment
-            for attachment in map(as_object, as_list(more.get("attachments")))
-            if not any(same_file(pointer, attachment) for pointer in holds.pointers)
+            for attachment in map(as_object, as_list(metadata.get("attachments")))
+            if not any(same_file(pointer, attachment) for pointer in parsed.pointers)
         ]
-        yield from self._turn(room, node, message, holds, attached)
+        yield from self._turn(room, node, message, parsed, attached)
         for attachment in attached:
             yield self._file(room, node, attachment)
 
     def _turn(
         self, room: str, node: str, message: Json, content: MessageContent, attached: list[Json]
     ) -> Iterator[ReadResult]:
-        author, more = as_object(message.get("author")), as_object(message.get("metadata"))
+        author, metadata = as_object(message.get("author")), as_object(message.get("metadata"))
         role, text = as_text(author.get("role")), content.text
         images = tuple(image for image in map(self._assets.image, content.pointers) if image is not None)
         yield from (Skipped(NOT_TEXT.format(kind)) for kind in content.other)
@@ -160,7 +139,7 @@ class _ChatGptConversation:
             if not attached and not content.other and not content.pointers:
                 yield Skipped(EMPTY)
             return
-        model = more.get("model_slug") or (self._values.get("default_model_slug") if role == "assistant" else None)
+        model = metadata.get("model_slug") or (self._values.get("default_model_slug") if role == "assistant" else None)
         yield ImportItem(
             kind="message", origin=(f"chatgpt:{room}", node), room=room, role=role, text=text, at=self._last,
             tool_calls=calls, tool_call_id=answers, images=images,
@@ -195,12 +174,12 @@ class _ChatGptConversation:
         )  # fmt: skip
 
     def _profile_notes(self, content: Json, user_context: Json) -> Iterator[ReadResult]:
-        known = {
+        notes = {
             name: as_text(content.get(name)) for name in ("user_profile", "user_instructions", "model_set_context")
         }
         # The metadata has the same without what ChatGPT writes around it for its model.
-        known |= {name: text for field, name in _PROFILE_FIELDS.items() if (text := as_text(user_context.get(field)))}
-        for name, text in known.items():
+        notes |= {name: text for field, name in _PROFILE_FIELDS.items() if (text := as_text(user_context.get(field)))}
+        for name, text in notes.items():
             yield from self._note(name, text)
 
     def _memory_note(self, tool: str, text: str) -> Iterator[ReadResult]:
@@ -210,7 +189,7 @@ class _ChatGptConversation:
     def _note(self, name: str, text: str) -> Iterator[ReadResult]:
         key = digest([name, text.strip()])
         if text.strip() and key not in self._seen:
-            self._seen.add(key)  # every conversation held under it repeats it
+            self._seen.add(key)  # every conversation with this profile repeats it
             yield ImportItem(
                 kind="note", origin=(name, key), text=text.strip(), at=self._last, metadata={"chatgpt": name}
             )
@@ -221,9 +200,9 @@ def _node_message(node: Json) -> Json:
 
 
 def _is_hidden(message: Json) -> bool:
-    more = as_object(message.get("metadata"))
+    metadata = as_object(message.get("metadata"))
     role = as_text(as_object(message.get("author")).get("role"))
-    return role not in ("user", "assistant", "tool") or bool(more.get("is_visually_hidden_from_conversation"))
+    return role not in ("user", "assistant", "tool") or bool(metadata.get("is_visually_hidden_from_conversation"))
 
 
 def _has_content(content: MessageContent) -> bool:

@@ -1,7 +1,7 @@
 """The content of ChatGPT's messages: text of many content types, and the files that it refers to.
 
 Marks that ChatGPT's own pages draw as links, cards and footnotes stand in the text between characters of the private use area,
-such as `<E200>cite<E202>turn0search1<E201>`; what they stand for is told beside it, as `content_references`.
+such as `<E200>cite<E202>turn0search1<E201>`; what they stand for is in `content_references` beside it.
 """
 
 import json
@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from rememo.imports.folder import Folder, base_name
-from rememo.imports.item import Json, as_list, as_object, as_text, as_title
+from rememo.imports.json_values import Json, as_list, as_object, as_text, as_title
 
 _MARK: Final = re.compile("\ue200([^\ue200\ue201]*)\ue201")
 _LONE_MARK: Final = re.compile("[\ue200-\ue20f]")
@@ -36,7 +36,7 @@ class MessageContent:
     """The content types of parts that are neither."""
 
 
-def read_message_content(content: Json, more: Json) -> MessageContent:
+def read_message_content(content: Json, metadata: Json) -> MessageContent:
     """Return the text, images and other parts of a content, with the references of its message's metadata."""
     content_read = MessageContent()
     texts: list[str] = []
@@ -47,12 +47,12 @@ def read_message_content(content: Json, more: Json) -> MessageContent:
             _read_part(as_object(part), texts, content_read)
     if not texts and not content_read.pointers and not content_read.other:
         texts.append(_read_without_parts(content, content_read))
-    drawn = as_list(as_object(more.get("aggregate_result")).get("messages"))
+    drawn = as_list(as_object(metadata.get("aggregate_result")).get("messages"))
     content_read.pointers += [
         url for drawn_message in drawn if (url := as_text(as_object(drawn_message).get("image_url")))
     ]
     content_read.text = resolve_marks(
-        "\n".join(text for text in texts if text), as_list(more.get("content_references"))
+        "\n".join(text for text in texts if text), as_list(metadata.get("content_references"))
     )
     return content_read
 

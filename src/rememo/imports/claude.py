@@ -15,28 +15,10 @@ from rememo.errors import InvalidInput
 from rememo.imports.claude_blocks import ClaudeTurns
 from rememo.imports.claude_design import to_conversation
 from rememo.imports.folder import Folder, base_name, open_folder
-from rememo.imports.item import (
-    ABANDONED,
-    EMPTY,
-    HIDDEN,
-    NO_FILE,
-    UNREAD_FILE,
-    UNREADABLE,
-    AbandonedMessages,
-    ImportItem,
-    Json,
-    ReadResult,
-    Skipped,
-    as_label,
-    as_list,
-    as_object,
-    as_text,
-    as_title,
-    digest,
-    drop_empty,
-    in_order,
-    parse_time,
-)
+from rememo.imports.item import AbandonedMessages, ImportItem, ReadResult, Skipped
+from rememo.imports.json_values import Json, as_label, as_list, as_object, as_text, as_title, digest, drop_empty
+from rememo.imports.message_times import in_order, parse_time, sort_time
+from rememo.imports.skip_reasons import ABANDONED, EMPTY, HIDDEN, NO_FILE, UNREAD_FILE, UNREADABLE
 from rememo.imports.source_path import BLOCK, SourcePath, iter_entries
 from rememo.imports.visible_path import visible_path
 
@@ -51,9 +33,9 @@ _MISSING_ARCHIVE: Final = "an archive that the manifest names and that is not th
 _ACCOUNT: Final = re.compile(rb'"account"\s*:\s*\{\s*"uuid"\s*:\s*"([^"\\]+)"')
 
 
-def read(place: SourcePath) -> Iterator[ReadResult]:
+def read(source: SourcePath) -> Iterator[ReadResult]:
     """Give the messages of every conversation in their order, with what was attached, projects and memories."""
-    with open_folder(place) as folder:
+    with open_folder(source) as folder:
         files = (
             folder.names
             if folder.is_single_file
@@ -61,15 +43,15 @@ def read(place: SourcePath) -> Iterator[ReadResult]:
         )
         if not files:
             raise InvalidInput(
-                f"{place.path} has no conversations.json, nor projects or memories; name the archive that Claude sent,"
+                f"{source.path} has no conversations.json, nor projects or memories; name the archive that Claude sent,"
                 " or the folder of its archives"
             )
-        place.peeking = True
-        export = _ClaudeExport(place, several=_count_accounts(folder) > 1)
-        place.peeking = False
+        source.peeking = True
+        export = _ClaudeExport(source, several=_count_accounts(folder) > 1)
+        source.peeking = False
         for name in dict.fromkeys(files):
             with folder.open(name) as file:
-                for entry in iter_entries(file, f"{place.path}: {name}", "conversations"):
+                for entry in iter_entries(file, f"{source.path}: {name}", "conversations"):
                     yield from export.read_entry(as_object(entry))
         yield from _missing_archives(folder)
         if folder.unread_count:
@@ -104,8 +86,8 @@ def _missing_archives(folder: Folder) -> Iterator[ReadResult]:
 class _ClaudeExport:
     """Reads an export; the fields of an entry tell its type."""
 
-    def __init__(self, place: SourcePath, *, several: bool) -> None:
-        self._place = place
+    def __init__(self, source: SourcePath, *, several: bool) -> None:
+        self._source = source
         self._several = several
         self._projects: dict[str, str] = {}
         """The names of projects."""
@@ -121,9 +103,9 @@ class _ClaudeExport:
 
     def read_entry(self, values: Json) -> Iterator[ReadResult]:
         if "mapping" in values:
-            raise InvalidInput(f"{self._place.path} is an export of ChatGPT: import it from chatgpt-export")
+            raise InvalidInput(f"{self._source.path} is an export of ChatGPT: import it from chatgpt-export")
         if "data_files" in values:
-            raise InvalidInput(f"{self._place.path} only names the archives of an export; name the folder they are in")
+            raise InvalidInput(f"{self._source.path} only names the archives of an export; name the folder they are in")
         reader = next((kind_reader for name, kind_reader in self._kinds.items() if name in values), None)
         if reader is None:
             yield Skipped(UNREADABLE)
@@ -142,8 +124,8 @@ class _ClaudeExport:
             yield Skipped(UNREADABLE)
             return
         messages = {
-            _message_id(room, place, message): message
-            for place, message in enumerate(_nonempty_objects(values.get("chat_messages")))
+            _message_id(room, position, message): message
+            for position, message in enumerate(_nonempty_objects(values.get("chat_messages")))
         }
         if broken := len(as_list(values.get("chat_messages"))) - len(messages):
             yield Skipped(EMPTY, broken)
@@ -153,21 +135,24 @@ class _ClaudeExport:
             yield Skipped(_SUMMARY)
         parents = _parents(messages)
         path = visible_path(
-            parents, as_label(values.get("current_leaf_message_uuid")), lambda id: _message_time(messages[id])
+            parents,
+            as_label(values.get("current_leaf_message_uuid")),
+            lambda id: sort_time(messages[id].get("created_at")),
         )
-        talked = {*path}
-        if beside := [id for id in messages if id not in talked]:
+        visible = {*path}
+        if abandoned := [id for id in messages if id not in visible]:
             yield AbandonedMessages(
-                room, tuple((f"claude:{room}", f"{id}{part}") for id in beside for part in _turn_suffixes(messages[id]))
+                room,
+                tuple((f"claude:{room}", f"{id}{part}") for id in abandoned for part in _turn_suffixes(messages[id])),
             )
-            yield Skipped(ABANDONED, len(beside))
-        talk = _ClaudeConversation(
+            yield Skipped(ABANDONED, len(abandoned))
+        conversation = _ClaudeConversation(
             room, self._user(as_object(values.get("account")).get("uuid")), as_title(values.get("name"))
         )
         last = parse_time(values.get("created_at"))
         for id in path:
             last = in_order(parse_time(messages[id].get("created_at")), last)
-            yield from talk.message(id, messages[id], last)
+            yield from conversation.message(id, messages[id], last)
 
     # ---- projects and memories
 
@@ -194,11 +179,11 @@ class _ClaudeExport:
 
     def _memory(self, values: Json) -> Iterator[ReadResult]:
         """Yield Claude's own memory of a person."""
-        kept: dict[str, object] = {"conversations": values.get("conversations_memory")}
-        kept |= {self._projects.get(id, id): text for id, text in as_object(values.get("project_memories")).items()}
+        memories: dict[str, object] = {"conversations": values.get("conversations_memory")}
+        memories |= {self._projects.get(id, id): text for id, text in as_object(values.get("project_memories")).items()}
         files = map(as_object, as_list(values.get("memory_files")))
-        kept |= {as_title(file.get("path")) or "file": file.get("content") for file in files}
-        for about, text in kept.items():
+        memories |= {as_title(file.get("path")) or "file": file.get("content") for file in files}
+        for about, text in memories.items():
             if as_text(text).strip():
                 yield ImportItem(
                     kind="note", origin=("memory", digest([about, text])), text=as_text(text),
@@ -210,15 +195,12 @@ def _nonempty_objects(value: object) -> list[Json]:
     return [fields for item in as_list(value) if (fields := as_object(item))]
 
 
-def _message_id(room: str, place: int, message: Json) -> str:
+def _message_id(room: str, position: int, message: Json) -> str:
     return (
-        as_label(message.get("uuid")) or as_label(message.get("id")) or digest([room, place, message.get("text")])[:32]
+        as_label(message.get("uuid"))
+        or as_label(message.get("id"))
+        or digest([room, position, message.get("text")])[:32]
     )
-
-
-def _message_time(message: Json) -> float:
-    at = parse_time(message.get("created_at"))
-    return 0.0 if at is None else at.timestamp()
 
 
 def _parents(messages: dict[str, Json]) -> dict[str, str | None]:
@@ -258,17 +240,17 @@ class _ClaudeConversation:
             as_title(file.get("file_name") or file.get("filename")) for file in _nonempty_objects(message.get("files"))
         ]
         missing = [file for file in files if file not in names]
-        made = ClaudeTurns(id, message)
+        parsed = ClaudeTurns(id, message)
         metadata = drop_empty({"title": self.title, "files": [*names, *filter(None, missing)]})
-        for number, (turn_role, calls, answers, text) in enumerate(made.turns):
+        for number, (turn_role, calls, answers, text) in enumerate(parsed.turns):
             yield ImportItem(
                 kind="message", origin=(f"claude:{self.room}", id if number == 0 else f"{id}/{number}"), room=self.room,
                 user=self.user, role=turn_role or role, text=text, at=at, tool_calls=calls, tool_call_id=answers,
                 name=as_title(message.get("name")) if (turn_role or role) == "user" else None,
                 metadata=metadata if number == 0 else drop_empty({"title": self.title}),
             )  # fmt: skip
-        yield from made.left
-        if not made.turns and not attached and not missing and not made.left:
+        yield from parsed.left
+        if not parsed.turns and not attached and not missing and not parsed.left:
             yield Skipped(EMPTY)
         if missing:
             yield Skipped(NO_FILE, len(missing))

@@ -4,7 +4,10 @@ import json
 from collections import Counter
 from typing import Final
 
-from rememo.imports.item import NOT_TEXT, REASONING, Json, Skipped, as_label, as_list, as_object, as_text, tool_call
+from rememo.imports.chat_content import tool_call
+from rememo.imports.item import Skipped
+from rememo.imports.json_values import Json, as_label, as_list, as_object, as_text
+from rememo.imports.skip_reasons import NOT_TEXT, REASONING
 
 _NO_TOOL_OUTPUT: Final = "Tool output is unavailable."
 _UNSUPPORTED_BLOCK: Final = "This block is not supported on your current device yet."

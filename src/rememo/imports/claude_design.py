@@ -6,7 +6,7 @@ Their messages become those of other conversations, so that one reader stores bo
 from typing import Final
 
 from rememo.imports.claude_blocks import INTERJECTED
-from rememo.imports.item import Json, as_label, as_list, as_object, as_text, as_title
+from rememo.imports.json_values import Json, as_label, as_list, as_object, as_text, as_title
 
 _SENDERS: Final = {"user": "human", "assistant": "assistant"}
 
@@ -22,7 +22,7 @@ def to_conversation(values: Json) -> Json:
         "created_at": values.get("created_at"),
         "account": {"uuid": next(filter(None, map(as_label, authors)), None)},
         "chat_messages": [
-            _message(f"{id}-{place}", message) if message else None for place, message in enumerate(messages)
+            _message(f"{id}-{position}", message) if message else None for position, message in enumerate(messages)
         ],
     }
 

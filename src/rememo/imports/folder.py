@@ -17,7 +17,7 @@ from shutil import copyfileobj
 from typing import IO, Any, Final, cast
 
 from rememo.errors import InvalidInput
-from rememo.imports.item import Json, as_object
+from rememo.imports.json_values import Json, as_object
 from rememo.imports.source_path import BLOCK, SourcePath, is_zip, read_json
 
 _MIN_UNPACKED: Final = 512 * 1024 * 1024
@@ -32,24 +32,24 @@ _Packed = tuple[zipfile.ZipFile, zipfile.ZipInfo]
 
 
 @contextmanager
-def open_folder(place: SourcePath) -> Generator["Folder"]:
-    """Open a place as a folder of files; a damaged archive is named."""
+def open_folder(source: SourcePath) -> Generator["Folder"]:
+    """Open a source as a folder of files; a damaged archive raises `InvalidInput` with its name."""
     with ExitStack() as stack:
         try:
-            yield Folder(place, stack)
+            yield Folder(source, stack)
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
-            raise InvalidInput(f"{place.path} is a damaged archive: {error}; download it again") from None
+            raise InvalidInput(f"{source.path} is a damaged archive: {error}; download it again") from None
         except RuntimeError as error:  # what the standard library says of a password
-            raise InvalidInput(f"{place.path} cannot be read: {error}; unpack it first and name the folder") from None
+            raise InvalidInput(f"{source.path} cannot be read: {error}; unpack it first and name the folder") from None
 
 
 class Folder:
     """The files of an export; of a single file, that one."""
 
-    def __init__(self, place: SourcePath, stack: ExitStack) -> None:
-        self._place = place
+    def __init__(self, source: SourcePath, stack: ExitStack) -> None:
+        self._source = source
         self._stack = stack
-        self._rest = max(_MIN_UNPACKED, place.size * _MAX_RATIO)
+        self._rest = max(_MIN_UNPACKED, source.size * _MAX_RATIO)
         self._opened: set[str] = set()
         self.archives: set[str] = set()
         """The names of the archives that lie in it."""
@@ -63,7 +63,7 @@ class Folder:
     @property
     def is_single_file(self) -> bool:
         """Whether it is one file, which was named itself."""
-        return self._place.path.is_file() and not self._place.is_archive
+        return self._source.path.is_file() and not self._source.is_archive
 
     @property
     def unread_count(self) -> int:
@@ -97,7 +97,7 @@ class Folder:
         self._opened.add(name)
         file = self._files[name]
         if isinstance(file, Path):
-            with self._place.open(file) as raw:
+            with self._source.open(file) as raw:
                 yield raw
             return
         archive, info = file
@@ -109,7 +109,7 @@ class Folder:
         if self.size(name) > _MAX_SMALL_FILE:
             return {}
         with self.open(name) as file:
-            return as_object(read_json(file, f"{self._place.path}: {name}"))
+            return as_object(read_json(file, f"{self._source.path}: {name}"))
 
     def read(self, name: str) -> bytes:
         """Return all of a file."""
@@ -119,9 +119,9 @@ class Folder:
     # ---- what there is
 
     def _list_files(self) -> Iterator[tuple[str, "Path | _Packed"]]:
-        root = self._place.path
-        if self._place.is_archive:
-            yield from self._within("", self._stack.enter_context(self._place.open()), deeper=True)
+        root = self._source.path
+        if self._source.is_archive:
+            yield from self._within("", self._stack.enter_context(self._source.open()), deeper=True)
         elif root.is_file():
             yield root.name, root
         else:
@@ -130,7 +130,7 @@ class Folder:
                 if not path.is_file() or not path.resolve().is_relative_to(home) or _is_macos_metadata(str(path)):
                     continue
                 if path.parent == root and path.suffix.lower() == ".zip" and is_zip(path):
-                    file = self._stack.enter_context(self._place.open(path))
+                    file = self._stack.enter_context(self._source.open(path))
                     yield from self._within(self._archive(path.name), file, deeper=False)
                 else:
                     yield path.relative_to(root).as_posix(), path
@@ -164,7 +164,7 @@ class Folder:
         self._rest -= count
         if self._rest < 0:
             raise InvalidInput(
-                f"{self._place.path} holds more than {_MAX_RATIO} times its own size, which no export does;"
+                f"{self._source.path} holds more than {_MAX_RATIO} times its own size, which no export does;"
                 " if it is one all the same, unpack it and name the folder"
             )
 
@@ -172,17 +172,17 @@ class Folder:
 class _UnpackedFile(RawIOBase):
     """A file that comes out of an archive, counted."""
 
-    def __init__(self, raw: IO[bytes], tell: Callable[[int], None]) -> None:
+    def __init__(self, raw: IO[bytes], on_read: Callable[[int], None]) -> None:
         super().__init__()
         self._raw = raw
-        self._tell = tell
+        self._on_read = on_read
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any, /) -> int | None:
         read = self._raw.read(len(buffer))
-        self._tell(len(read))
+        self._on_read(len(read))
         buffer[: len(read)] = read
         return len(read)
 

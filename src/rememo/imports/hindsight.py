@@ -10,20 +10,9 @@ from typing import Final
 
 from rememo.errors import InvalidInput
 from rememo.imports.folder import Folder, open_folder
-from rememo.imports.item import (
-    ImportItem,
-    Json,
-    ReadResult,
-    Skipped,
-    as_label,
-    as_list,
-    as_object,
-    as_text,
-    as_title,
-    digest,
-    drop_empty,
-    parse_time,
-)
+from rememo.imports.item import ImportItem, ReadResult, Skipped
+from rememo.imports.json_values import Json, as_label, as_list, as_object, as_text, as_title, digest, drop_empty
+from rememo.imports.message_times import parse_time
 from rememo.imports.source_path import SourcePath, iter_entries, read_json
 
 _SOURCE: Final = "hindsight"
@@ -35,24 +24,26 @@ _INVALID: Final = "a fact that was taken back"
 _OFF: Final = "a directive that is switched off"
 
 
-def read(place: SourcePath) -> Iterator[ReadResult]:
+def read(source: SourcePath) -> Iterator[ReadResult]:
     """Give facts, observations and mental models as notes, directives as pinned ones, and what was retained as documents."""
-    with open_folder(place) as folder:
+    with open_folder(source) as folder:
         if not folder.is_single_file:
-            yield from _archive(folder, place)
+            yield from _archive(folder, source)
             return
-    with place.open() as file:
-        for entry in iter_entries(file, str(place.path), "items"):
+    with source.open() as file:
+        for entry in iter_entries(file, str(source.path), "items"):
             pages = as_list(as_object(entry).get("items")) or [entry]
             for row in pages:
                 yield _fact(as_object(row))
 
 
-def _archive(folder: Folder, place: SourcePath) -> Iterator[ReadResult]:
+def _archive(folder: Folder, source: SourcePath) -> Iterator[ReadResult]:
     if "manifest.json" not in folder.names:
-        raise InvalidInput(f"{place.path} has no manifest.json; name the archive that Hindsight's export_bank returned")
+        raise InvalidInput(
+            f"{source.path} has no manifest.json; name the archive that Hindsight's export_bank returned"
+        )
     for name in folder.names:
-        where = f"{place.path}: {name}"
+        where = f"{source.path}: {name}"
         if name.startswith("documents/") and name.endswith(".json"):
             if folder.size(name) > _MAX_DOCUMENT:
                 raise InvalidInput(f"{where} is larger than any document: {folder.size(name):,} bytes")

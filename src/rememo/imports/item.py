@@ -1,25 +1,10 @@
 """What every import reader yields: items to import, and reports of what is skipped."""
 
-import json
-import math
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from hashlib import sha256
-from typing import Any, Final, Literal, cast
+from datetime import datetime
+from typing import Any, Literal
 
-Json = dict[str, Any]
-_MAX_TITLE: Final = 200
-
-ABANDONED: Final = "a message beside the path that is shown: edited, or asked for again"
-HIDDEN: Final = "a message that is hidden from the person"
-EMPTY: Final = "a message without words"
-REASONING: Final = "a step of reasoning"
-UNREADABLE: Final = "an entry that is no conversation"
-NOT_TEXT: Final = "a part that is no text: {}"
-NO_FILE: Final = "a file that is not in the export, or is no text"
-UNREAD_FILE: Final = "a file beside the conversations, which is not read"
-"""Reasons for skipping that several sources share."""
+from rememo.imports.json_values import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,105 +62,3 @@ class AbandonedMessages:
 
 
 ReadResult = ImportItem | Skipped | AbandonedMessages
-
-
-def as_object(value: object) -> Json:
-    """Return a JSON object, or an empty one for anything else."""
-    return cast("Json", value) if isinstance(value, dict) else {}
-
-
-def as_list(value: object) -> list[Any]:
-    """Return a JSON list, or an empty one for anything else."""
-    return cast("list[Any]", value) if isinstance(value, list | tuple) else []
-
-
-def as_text(value: object) -> str:
-    """Return a text, or an empty one for anything else."""
-    return value if isinstance(value, str) else ""
-
-
-def as_label(value: object) -> str | None:
-    """Return an id as a label: text or a number that is not empty; None for anything else."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return value if isinstance(value, str) and value else None
-
-
-def parse_time(value: object) -> datetime | None:
-    """Return a parsed time: ISO 8601, with a zone or in UTC, or seconds since 1970; None for anything else."""
-    try:
-        if isinstance(value, str) and value:
-            parsed = datetime.fromisoformat(value)
-            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
-            return datetime.fromtimestamp(value, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return None
-
-
-def in_order(at: datetime | None, previous: datetime | None) -> datetime | None:
-    """Return a message's time, but never before the previous one's, so that messages keep their order."""
-    if at is None or previous is None:
-        return at or previous
-    return max(at, previous)
-
-
-def drop_empty(value: Mapping[str, Any]) -> Json:
-    """Return an object without its empty entries."""
-    return {name: entry for name, entry in value.items() if entry not in (None, "", [], {})}
-
-
-def as_title(value: object) -> str | None:
-    """Return a text shortened to fit a title; None for an empty one."""
-    text = " ".join(as_text(value).split())
-    return text[:_MAX_TITLE] or None
-
-
-def digest(value: object) -> str:
-    """Return the SHA-256 digest of a JSON value, the same in every process."""
-    text = json.dumps(value, sort_keys=True, default=str, ensure_ascii=True, separators=(",", ":"))
-    return sha256(text.encode()).hexdigest()
-
-
-def web_images(addresses: Iterable[object]) -> tuple[str, ...]:
-    """Return those that are addresses or data URLs."""
-    return tuple(
-        address
-        for address in addresses
-        if isinstance(address, str) and address.startswith(("https://", "http://", "data:image/"))
-    )
-
-
-def read_content(value: object) -> tuple[str, tuple[str, ...], int]:
-    """Return the words and the images of a content as chat models take it, and how many images are kept elsewhere.
-
-    That is a text, or parts: texts, or objects with a `text` (a `refusal` is one) or an `image_url`.
-    """
-    if isinstance(value, str):
-        return value, (), 0
-    texts: list[str] = []
-    pictures: list[object] = []
-    for part in as_list(value):
-        known = as_object(part)
-        texts.append(as_text(part) or as_text(known.get("text")) or as_text(known.get("refusal")))
-        image = known.get("image_url")
-        if image or "image" in as_text(known.get("type")):
-            pictures.append(as_object(image).get("url") or image or known.get("url"))
-    images = web_images(pictures)
-    return "\n".join(filter(None, texts)), images, len(pictures) - len(images)
-
-
-def tool_call(id: str, name: object, arguments: str) -> Json:
-    """Return a call of a tool in the shape that chat models know."""
-    return {"id": id, "type": "function", "function": {"name": as_text(name) or "tool", "arguments": arguments}}
-
-
-def parse_object(text: str) -> Json:
-    """Return the JSON object that a text holds, or an empty one."""
-    if not text.lstrip().startswith("{"):
-        return {}
-    try:
-        return as_object(json.loads(text))
-    except (ValueError, RecursionError):
-        return {}

@@ -11,20 +11,10 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rememo.imports.item import (
-    ImportItem,
-    Json,
-    ReadResult,
-    Skipped,
-    as_label,
-    as_list,
-    as_object,
-    digest,
-    drop_empty,
-    parse_time,
-    read_content,
-    web_images,
-)
+from rememo.imports.chat_content import read_content, web_images
+from rememo.imports.item import ImportItem, ReadResult, Skipped
+from rememo.imports.json_values import Json, as_label, as_list, as_object, digest, drop_empty
+from rememo.imports.message_times import parse_time
 from rememo.imports.source_path import SourcePath, iter_json_lines
 
 _WORDS: Final = ("content", "text", "message", "memory")
@@ -53,9 +43,9 @@ _EMPTY: Final = "a line without words"
 _ROLE_UNKNOWN: Final = "a message with the unknown role {}"
 
 
-def read(place: SourcePath) -> Iterator[ReadResult]:
+def read(source: SourcePath) -> Iterator[ReadResult]:
     """Give every line as a message or a note."""
-    with place.open() as file:
+    with source.open() as file:
         for number, value in iter_json_lines(file):
             line = as_object({"text": value} if isinstance(value, str) else value)
             yield _item(number, line) if line else Skipped(_BROKEN)
@@ -74,7 +64,7 @@ def _item(number: int, line: Json) -> ReadResult:
     if not text.strip() and not (role and (calls or images)):
         return Skipped(_EMPTY)
     labels = {name: as_label(_first_value(line, names)) for name, names in _LABELS.items()}
-    # A line that names itself keeps its id; any other is known by its place and its content.
+    # A line that names itself keeps its id; any other is known by its line number and its content.
     id = as_label(_first_value(line, _IDS)) or digest([number, line])[:32]
     time = next((name for name in _TIMES if parse_time(line.get(name)) is not None), None)
     own = {*_KNOWN_FIELDS, time} if role is None else {*_KNOWN_FIELDS, time, "name"}

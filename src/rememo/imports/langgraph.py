@@ -22,22 +22,11 @@ from rememo.adapters.store_items import (
     join_texts,
 )
 from rememo.errors import InvalidInput
-from rememo.imports.item import (
-    ImportItem,
-    Json,
-    ReadResult,
-    Skipped,
-    as_label,
-    as_list,
-    as_object,
-    as_text,
-    digest,
-    drop_empty,
-    parse_object,
-    parse_time,
-    read_content,
-    tool_call,
-)
+from rememo.imports.chat_content import read_content, tool_call
+from rememo.imports.item import ImportItem, ReadResult, Skipped
+from rememo.imports.json_values import Json, as_label, as_list, as_object, as_text, digest, drop_empty, parse_object
+from rememo.imports.message_times import parse_time
+from rememo.imports.skip_reasons import EMPTY
 from rememo.imports.source_path import SourcePath, import_reader
 from rememo.model.scope import Scope
 from rememo.store.sqlite.foreign import ForeignFile, open_foreign
@@ -50,30 +39,29 @@ _MESSAGES: Final = "langchain_core.messages"
 _BROKEN: Final = "an item that is not JSON"
 _CHECKPOINT: Final = "a checkpoint that cannot be read"
 _SUBGRAPH_CHECKPOINT: Final = "a checkpoint of a graph within a graph"
-_EMPTY: Final = "a message without words"
 _NO_IMAGE: Final = "an image that is kept elsewhere"
 _OTHER: Final = "a message of the kind {}"
 
 
-def read(place: SourcePath) -> Iterator[ReadResult]:
+def read(source: SourcePath) -> Iterator[ReadResult]:
     """Give the items of a store and the messages of threads."""
-    with open_foreign(place.file()) as file:
+    with open_foreign(source.file()) as file:
         tables = file.tables()
         if "store" not in tables and "checkpoints" not in tables:
-            raise InvalidInput(f"{place.path} has neither a store nor checkpoints of LangGraph")
+            raise InvalidInput(f"{source.path} has neither a store nor checkpoints of LangGraph")
         if "store" in tables:
-            yield from _store(file, place)
+            yield from _store(file, source)
         if "checkpoints" in tables:
-            yield from _threads(file, place)
+            yield from _threads(file, source)
 
 
-def _store(file: ForeignFile, place: SourcePath) -> Iterator[ReadResult]:
+def _store(file: ForeignFile, source: SourcePath) -> Iterator[ReadResult]:
     columns = ["prefix", "key", "value", "updated_at", "expires_at", "ttl_minutes"]
     for row in file.rows("store", columns, order=["prefix", "key"]):
         values: Json = dict(zip(columns, row, strict=True))
-        place.count_read(len(values["value"]))
+        source.count_read(len(values["value"]))
         try:
-            yield _item(values, place.bound)
+            yield _item(values, source.bound)
         except (ValueError, RecursionError):
             yield Skipped(_BROKEN)
 
@@ -98,22 +86,22 @@ def _refuse_constant(constant: str) -> None:
 # ---- threads
 
 
-def _threads(file: ForeignFile, place: SourcePath) -> Iterator[ReadResult]:
+def _threads(file: ForeignFile, source: SourcePath) -> Iterator[ReadResult]:
     columns = ["thread_id", "checkpoint_ns", "type", "checkpoint", "metadata"]
     rows = file.rows("checkpoints", columns, order=["thread_id", "checkpoint_ns", "checkpoint_id"])
     for (thread, namespace), checkpoints in groupby(rows, key=itemgetter(0, 1)):
         if namespace:
             yield Skipped(_SUBGRAPH_CHECKPOINT, sum(1 for _ in checkpoints))
             continue
-        yield from _thread(str(thread), checkpoints, place)
+        yield from _thread(str(thread), checkpoints, source)
 
 
-def _thread(thread: str, checkpoints: Iterator[tuple[Any, ...]], place: SourcePath) -> Iterator[ReadResult]:
+def _thread(thread: str, checkpoints: Iterator[tuple[Any, ...]], source: SourcePath) -> Iterator[ReadResult]:
     times: dict[str, datetime | None] = {}
     newest: list[Json] = []
     labels: Json = {}
     for _, _, kind, raw, metadata in checkpoints:
-        place.count_read(len(raw))
+        source.count_read(len(raw))
         try:
             checkpoint = as_object(_unpack_checkpoint(as_text(kind), raw))
         except (ValueError, RecursionError):
@@ -124,8 +112,8 @@ def _thread(thread: str, checkpoints: Iterator[tuple[Any, ...]], place: SourcePa
             times.setdefault(_id(message), parse_time(checkpoint.get("ts")))
         newest = messages or newest
         labels |= drop_empty(_metadata(metadata))
-    for place_, message in enumerate(newest):
-        yield from _message(thread, message, place_, times.get(_id(message)), labels)
+    for position, message in enumerate(newest):
+        yield from _message(thread, message, position, times.get(_id(message)), labels)
 
 
 def _messages(channels: Json) -> Iterator[Json]:
@@ -136,7 +124,7 @@ def _messages(channels: Json) -> Iterator[Json]:
                 yield fields
 
 
-def _message(thread: str, values: Json, place: int, at: datetime | None, labels: Json) -> Iterator[ReadResult]:
+def _message(thread: str, values: Json, position: int, at: datetime | None, labels: Json) -> Iterator[ReadResult]:
     kind = as_text(values.get("type"))
     role = _ROLES.get(kind) or _ROLES.get(as_text(values.get("role")))
     if role is None:
@@ -150,10 +138,10 @@ def _message(thread: str, values: Json, place: int, at: datetime | None, labels:
     if missing:
         yield Skipped(_NO_IMAGE, missing)
     if not text.strip() and not calls and not images:
-        yield Skipped(_EMPTY)
+        yield Skipped(EMPTY)
         return
     yield ImportItem(
-        kind="message", origin=(f"langgraph:{thread}", as_label(values.get("id")) or f"{place}-{digest(text)[:16]}"),
+        kind="message", origin=(f"langgraph:{thread}", as_label(values.get("id")) or f"{position}-{digest(text)[:16]}"),
         room=thread, user=as_label(labels.get("user_id")), role=role, text=text, at=at, tool_calls=calls,
         tool_call_id=as_label(values.get("tool_call_id")) if role == "tool" else None, images=images,
         name=as_label(values.get("name")) if role == "user" else None,

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from rememo.errors import InvalidInput
-from rememo.imports.item import (
-    ImportItem,
+from rememo.imports.chat_content import read_content, tool_call, web_images
+from rememo.imports.item import ImportItem, ReadResult, Skipped
+from rememo.imports.json_values import (
     Json,
-    ReadResult,
-    Skipped,
     as_label,
     as_list,
     as_object,
@@ -21,13 +20,10 @@ from rememo.imports.item import (
     as_title,
     digest,
     drop_empty,
-    in_order,
     parse_object,
-    parse_time,
-    read_content,
-    tool_call,
-    web_images,
 )
+from rememo.imports.message_times import in_order, parse_time
+from rememo.imports.skip_reasons import EMPTY, REASONING
 from rememo.imports.source_path import SourcePath, read_json
 
 _MAX_FILE: Final = 256 * 1024 * 1024
@@ -39,8 +35,6 @@ _MAX_IMAGE: Final = 700_000
 _SUMMARY: Final = "summary of the previous"
 _SYSTEM: Final = "a system prompt; it holds the blocks, which are brought in themselves"
 _EVENT: Final = "an event that Letta wrote as a message of the user: {}"
-_EMPTY: Final = "a message without words"
-_REASONING: Final = "a step of reasoning"
 _TOOLS: Final = "a tool of the agent"
 _SENT_RECEIPT: Final = "the receipt of a message that was sent"
 _FILE: Final = "a file without its text"
@@ -48,12 +42,12 @@ _APPROVAL: Final = "an answer to the question whether a tool may be called"
 _NO_IMAGE: Final = "an image that is kept elsewhere, or too large"
 
 
-def read(place: SourcePath) -> Iterator[ReadResult]:
+def read(source: SourcePath) -> Iterator[ReadResult]:
     """Give the blocks of each agent as pinned notes, its messages, and files as documents."""
-    path = place.file()
+    path = source.file()
     if path.stat().st_size > _MAX_FILE:
         raise InvalidInput(f"{path} is larger than any agent file: {path.stat().st_size:,} bytes")
-    with place.open() as file:
+    with source.open() as file:
         content = read_json(file, str(path))
     values = parse_object(content) if isinstance(content, str) else as_object(content)
     agents = [as_object(agent) for agent in as_list(values.get("agents"))]
@@ -128,11 +122,11 @@ class _LettaAgent:
         if isinstance(message.get("content"), str):
             text = as_text(message.get("content"))
         if thoughts := sum(1 for part in parts if as_text(part.get("type")) in _THINKING):
-            yield Skipped(_REASONING, thoughts)
+            yield Skipped(REASONING, thoughts)
         if role == "system":
             yield Skipped(_SYSTEM)
         elif role == "summary":
-            yield as_text(parse_object(text).get("message")) or text or Skipped(_EMPTY)
+            yield as_text(parse_object(text).get("message")) or text or Skipped(EMPTY)
         elif role == "user":
             yield from self._read_user_message(text, parts)
         elif role == "assistant" or (role == "approval" and as_list(message.get("tool_calls"))):
@@ -158,7 +152,7 @@ class _LettaAgent:
             event_text = as_text(wrapped.get("message"))
             yield event_text if _SUMMARY in event_text else Skipped(_EVENT.format(kind))
             return
-        yield ("user", text, (), None, images) if text.strip() or images else Skipped(_EMPTY)
+        yield ("user", text, (), None, images) if text.strip() or images else Skipped(EMPTY)
 
     def _read_assistant_message(self, message: Json, text: str) -> Iterator["_LettaTurn | Skipped"]:
         """Give what an agent said, in its text or by calling `send_message`, and what it called."""
@@ -169,16 +163,16 @@ class _LettaAgent:
             if as_text(function.get("name")) == _SEND_MESSAGE:
                 self._sent_calls.add(id)
                 sent = as_text(parse_object(arguments).get("message"))
-                yield ("assistant", sent, (), None, ()) if sent.strip() else Skipped(_EMPTY)
+                yield ("assistant", sent, (), None, ()) if sent.strip() else Skipped(EMPTY)
             else:
                 calls.append(tool_call(id, function.get("name"), arguments))
         if as_list(message.get("tool_calls")) and text.strip() and not self._text_is_said:
-            yield Skipped(_REASONING)
+            yield Skipped(REASONING)
             text = ""
         if calls or text.strip():
             yield ("assistant", text, tuple(calls), None, ())
         elif not as_list(message.get("tool_calls")):
-            yield Skipped(_EMPTY)
+            yield Skipped(EMPTY)
 
     def _read_tool_returns(self, message: Json, parts: list[Json], text: str) -> Iterator["_LettaTurn | Skipped"]:
         """Give what calls returned: of several calls at once each return stands in `tool_returns`."""
@@ -199,7 +193,7 @@ class _LettaAgent:
             elif result.strip():
                 yield ("tool", as_text(parse_object(result).get("message")) or result, (), id, ())
             else:
-                yield Skipped(_EMPTY)
+                yield Skipped(EMPTY)
 
 
 def _image_address(source: Json) -> str | None:

@@ -2,7 +2,7 @@
 
 - A folder of Qdrant's local mode: `meta.json` and `collection/<name>/storage.sqlite`, whose points are pickled. They are
   read by an unpickler that knows only the shape of a point and calls nothing.
-- `history.db`: the changes of every memory without whose it was, and the latest messages of each session.
+- `history.db`: the changes of every memory, without its owner, and the latest messages of each session.
 - JSON: a list of memories, or an object with the list under `results` or `memories`; several pages in a list work too.
 - The archive that OpenMemory, its server for one person, writes as a backup: `memories.json` in a zip.
 """
@@ -16,19 +16,9 @@ from urllib.parse import unquote
 
 from rememo.errors import InvalidInput
 from rememo.imports.folder import open_folder
-from rememo.imports.item import (
-    ImportItem,
-    Json,
-    ReadResult,
-    Skipped,
-    as_label,
-    as_list,
-    as_object,
-    as_text,
-    digest,
-    drop_empty,
-    parse_time,
-)
+from rememo.imports.item import ImportItem, ReadResult, Skipped
+from rememo.imports.json_values import Json, as_label, as_list, as_object, as_text, digest, drop_empty
+from rememo.imports.message_times import parse_time
 from rememo.imports.source_path import SourcePath, find_first, iter_entries
 from rememo.store.sqlite.foreign import ForeignFile, is_sqlite, open_foreign
 
@@ -41,7 +31,7 @@ _OWN_FIELDS: Final = (
 )  # fmt: skip
 _DEFAULTS: Final = (("state", "active"), ("app_id", None))
 _OWNER: Final = "user.user_id"
-"""Where OpenMemory tells whose all of it is; the memories themselves name a row of its database."""
+"""The path of the owner's id in OpenMemory's backup; the memories themselves name a row of its database."""
 _EMPTY: Final = "a memory without words"
 _DELETED: Final = "a memory that mem0 deleted"
 _BROKEN: Final = "an entry that is no memory"
@@ -50,31 +40,31 @@ _ENTITIES: Final = "a name that mem0 indexed"
 _EARLIER: Final = "an earlier wording of a memory"
 
 
-def read(place: SourcePath) -> Iterator[ReadResult]:
+def read(source: SourcePath) -> Iterator[ReadResult]:
     """Give every memory as a note; of the history, the messages of sessions too."""
-    if place.path.is_dir():
-        yield from _folder(place)
-    elif is_sqlite(place.path):
-        with open_foreign(place.path) as file:
+    if source.path.is_dir():
+        yield from _folder(source)
+    elif is_sqlite(source.path):
+        with open_foreign(source.path) as file:
             if "history" in file.tables():
-                yield from _history(file, place)
+                yield from _history(file, source)
             elif "points" in file.tables():
-                yield from _points(file, place)
+                yield from _points(file, source)
             else:
-                raise InvalidInput(f"{place.path} is a file of SQLite, but none of mem0's; name its history.db")
+                raise InvalidInput(f"{source.path} is a file of SQLite, but none of mem0's; name its history.db")
     else:
-        with open_folder(place) as folder:
+        with open_folder(source) as folder:
             files = folder.main_files("memories")
             if not files:
                 raise InvalidInput(
-                    f"{place.path} has no memories.json; name mem0's own files, or what its API returned"
+                    f"{source.path} has no memories.json; name mem0's own files, or what its API returned"
                 )
             for name in files:
-                where = f"{place.path}: {name}" if place.is_archive else str(place.path)
-                place.peeking = True
+                where = f"{source.path}: {name}" if source.is_archive else str(source.path)
+                source.peeking = True
                 with folder.open(name) as file:
                     owner = as_label(find_first(file, _OWNER, *_LISTS))
-                place.peeking = False
+                source.peeking = False
                 with folder.open(name) as file:
                     for entry in iter_entries(file, where, *_LISTS):
                         yield from _page(as_object(entry), owner)
@@ -87,11 +77,11 @@ def _page(values: Json, owner: str | None) -> Iterator[ReadResult]:
         yield _memory(as_object(entry) | ({"user_id": owner, "app_id": None} if owner else {}))
 
 
-def _folder(place: SourcePath) -> Iterator[ReadResult]:
-    storages = sorted(place.path.rglob(_STORAGE))
-    histories = [path for path in sorted(place.path.rglob("history.db")) if is_sqlite(path)]
+def _folder(source: SourcePath) -> Iterator[ReadResult]:
+    storages = sorted(source.path.rglob(_STORAGE))
+    histories = [path for path in sorted(source.path.rglob("history.db")) if is_sqlite(path)]
     if not storages and not histories:
-        raise InvalidInput(f"{place.path} holds neither Qdrant's {_STORAGE} nor a history.db; name mem0's folder")
+        raise InvalidInput(f"{source.path} holds neither Qdrant's {_STORAGE} nor a history.db; name mem0's folder")
     for path in storages:
         collection = path.parent.name
         with open_foreign(path) as file:
@@ -99,11 +89,11 @@ def _folder(place: SourcePath) -> Iterator[ReadResult]:
                 count = sum(1 for _ in file.rows("points", ["id"], order=["id"]))
                 yield from [Skipped(_ENTITIES, count)] if count else []
             elif collection != "mem0migrations":
-                yield from _points(file, place)
+                yield from _points(file, source)
     for path in histories:
         with open_foreign(path) as file:
-            # What changed is not told with whose it is: with the memories themselves at hand it adds nothing.
-            yield from _history(file, place, memories=not storages)
+            # The history has no owners: with the memories themselves at hand it adds nothing.
+            yield from _history(file, source, memories=not storages)
 
 
 def _memory(values: Json) -> ReadResult:
@@ -134,9 +124,9 @@ def _end_of_day(day: object) -> datetime | None:
 # ---- Qdrant's local mode
 
 
-def _points(file: ForeignFile, place: SourcePath) -> Iterator[ReadResult]:
+def _points(file: ForeignFile, source: SourcePath) -> Iterator[ReadResult]:
     for (raw,) in file.rows("points", ["point"], order=["id"]):
-        place.count_read(len(raw))
+        source.count_read(len(raw))
         try:
             point = _PointUnpickler(io.BytesIO(raw)).load()
             values = as_object(getattr(point, "payload", None)) | {"id": as_label(getattr(point, "id", None))}
@@ -173,15 +163,15 @@ class _PointUnpickler(pickle.Unpickler):
 # ---- history.db
 
 
-def _history(file: ForeignFile, place: SourcePath, *, memories: bool = True) -> Iterator[ReadResult]:
+def _history(file: ForeignFile, source: SourcePath, *, memories: bool = True) -> Iterator[ReadResult]:
     if memories:
-        yield from _changes(file, place)
+        yield from _changes(file, source)
     if "messages" in file.tables():
         columns = ["id", "session_scope", "role", "content", "name", "created_at"]
         for id, scope, role, content, name, at in file.rows(
             "messages", columns, order=["session_scope", "created_at", "rowid"]
         ):
-            place.count_read(len(content or ""))
+            source.count_read(len(content or ""))
             labels = _labels(as_text(scope))
             if not as_text(content).strip() or role not in ("user", "assistant", "system", "tool"):
                 yield Skipped(_EMPTY)
@@ -192,14 +182,14 @@ def _history(file: ForeignFile, place: SourcePath, *, memories: bool = True) -> 
             )  # fmt: skip
 
 
-def _changes(file: ForeignFile, place: SourcePath) -> Iterator[ReadResult]:
+def _changes(file: ForeignFile, source: SourcePath) -> Iterator[ReadResult]:
     """Give what each memory says at last. The rows of one stand together, in the order of their times."""
     columns = ["memory_id", "new_memory", "event", "created_at", "is_deleted", "actor_id", "role"]
     last: Json = {}
     times = ["memory_id", "updated_at", "created_at", "rowid"]
     for row in file.rows("history", columns, order=times):
         change: Json = dict(zip(columns, row, strict=True))
-        place.count_read(len(change["new_memory"] or ""))
+        source.count_read(len(change["new_memory"] or ""))
         if last and change["memory_id"] != last["memory_id"]:
             yield _last_version(last)
         elif last:

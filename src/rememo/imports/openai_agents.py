@@ -11,7 +11,10 @@ from typing import Final
 from rememo.adapters.json_values import pack_json
 from rememo.adapters.json_values import storable_text as writable
 from rememo.errors import InvalidInput
-from rememo.imports.item import ImportItem, ReadResult, Skipped, as_text, parse_object, parse_time, read_content
+from rememo.imports.chat_content import read_content
+from rememo.imports.item import ImportItem, ReadResult, Skipped
+from rememo.imports.json_values import as_text, parse_object
+from rememo.imports.message_times import parse_time
 from rememo.imports.source_path import SourcePath
 from rememo.store.sqlite.foreign import open_foreign
 
@@ -20,16 +23,16 @@ _ROLES: Final = {"user": "user", "assistant": "assistant", "system": "system", "
 _BROKEN: Final = "an item that is no JSON object"
 
 
-def read(place: SourcePath) -> Iterator[ReadResult]:
+def read(source: SourcePath) -> Iterator[ReadResult]:
     """Give the items of every session in their order."""
-    with open_foreign(place.file()) as file:
+    with open_foreign(source.file()) as file:
         tables = [name for name, columns in file.tables().items() if {*_COLUMNS} <= {*columns}]
         if not tables:
-            raise InvalidInput(f"{place.path} has no table of sessions' messages; name the file of an SQLiteSession")
+            raise InvalidInput(f"{source.path} has no table of sessions' messages; name the file of an SQLiteSession")
         for table in tables:
             for id, session, raw, at in file.rows(table, _COLUMNS, order=("session_id", "id")):
                 text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
-                place.count_read(len(text))
+                source.count_read(len(text))
                 yield _item(str(session), f"{id}", text, at)
 
 

@@ -70,10 +70,10 @@ class SourcePath:
 
 
 class _CountedFile(RawIOBase):
-    def __init__(self, raw: RawIOBase, tell: Callable[[int], None]) -> None:
+    def __init__(self, raw: RawIOBase, on_read: Callable[[int], None]) -> None:
         super().__init__()
         self._raw = raw
-        self._tell = tell
+        self._on_read = on_read
 
     def readable(self) -> bool:
         return True
@@ -89,7 +89,7 @@ class _CountedFile(RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int | None:
         count = cast("Any", self._raw).readinto(buffer)
-        self._tell(count or 0)
+        self._on_read(count or 0)
         return count
 
 

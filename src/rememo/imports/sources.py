@@ -54,17 +54,17 @@ def import_from(
     The source is read as a stream and stored in small transactions. What was imported before is recognized, so that a
     second run, or one after an interruption, doubles nothing. Labels that the view has are those of everything: what
     belongs to another user, agent or room is left out. `learn` lets facts be learned from messages, later, by jobs.
-    `progress(done, of)` is told how many bytes were read.
+    `progress(done, total)` is called with the bytes read so far and the bytes in all.
     """
     if source not in SOURCES:
         raise InvalidInput(f"there is no import source {source!r}; the sources are {', '.join(SOURCES)}")
     chosen = SOURCES[source]
-    place = SourcePath(path, progress, memory.bound)
-    results: Iterator[ReadResult] = chosen.read(place)
+    source_path = SourcePath(path, progress, memory.bound)
+    results: Iterator[ReadResult] = chosen.read(source_path)
     if chosen.user is not None and memory.bound.user is None:
         results = (_with_user(result, chosen.user) for result in results)
     done = ImportWriter(memory, source, learn=learn).write(results)
-    place.count_read(place.size)  # all of it, also of a database whose pages are not all of interest
+    source_path.count_read(source_path.size)  # all of it, also of a database whose pages are not all of interest
     return done
 
 

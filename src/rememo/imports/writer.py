@@ -10,7 +10,8 @@ from typing import Any, Final, cast
 from rememo.adapters.json_values import storable_text as writable
 from rememo.engine.view import view_of
 from rememo.errors import AlreadyExists, InvalidInput, MissingExtra, NotFound
-from rememo.imports.item import AbandonedMessages, ImportItem, ReadResult, Skipped, as_list, as_object, digest
+from rememo.imports.item import AbandonedMessages, ImportItem, ReadResult, Skipped
+from rememo.imports.json_values import as_list, as_object, digest
 from rememo.memory import BatchView, Memory
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import external_name
@@ -22,7 +23,7 @@ _MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
 """How many bytes of files and images a step holds before it is stored."""
 _FOREVER: Final = timedelta(days=36_000)
 _MAX_PROBLEMS: Final = 20
-_OTHER_LABEL: Final = "it belongs to another {} than the one that was asked for"
+_OTHER_LABEL: Final = "it belongs to another {} than the view is bound to"
 _EXPIRED: Final = "it has expired"
 _REFUSED: Final = "it cannot be stored; see problems"
 
@@ -97,7 +98,7 @@ class ImportWriter:
                 if step:
                     yield step
                     step, weight = [], 0
-                self._take_back(result)
+                self._delete_abandoned(result)
                 continue
             item = self._apply_labels(result)
             if item is None:
@@ -110,13 +111,13 @@ class ImportWriter:
         if step:
             yield step
 
-    def _take_back(self, beside: AbandonedMessages) -> None:
+    def _delete_abandoned(self, abandoned: AbandonedMessages) -> None:
         """Delete messages that were imported before they were abandoned: among the others they would state what was never said."""
-        ids = [self._message_id(origin) for origin in beside.origins]
+        ids = [self._message_id(origin) for origin in abandoned.origins]
         for start in range(0, len(ids), _BATCH):
             for record in self._memory.list(kind="message", ids=ids[start : start + _BATCH], limit=_BATCH):
                 if record.source == self._source:
-                    self._memory.delete(record.id, key=_take_back_key(record))
+                    self._memory.delete(record.id, key=_deletion_key(record))
                     self._taken_back += 1
 
     def _restored(self, step: list[ImportItem]) -> list[ImportItem]:
@@ -131,7 +132,7 @@ class ImportWriter:
                 last = self._memory.history(id)[-1]
             except NotFound:
                 continue
-            if self.engine.first_receipt(self._memory.bound, _take_back_key(last)) is not None:
+            if self.engine.first_receipt(self._memory.bound, _deletion_key(last)) is not None:
                 again.append(messages[id])
         return [item for item in step if item in again]
 
@@ -252,7 +253,7 @@ class ImportWriter:
             self._problems.append(f"{item.kind} {item.origin[1]} of {item.origin[0]}: {why}")
 
     def _count(self, receipt: Receipt | None, kinds: Mapping[str, str]) -> None:
-        """Count what a step did to the records whose kinds are told by their ids."""
+        """Count what a step did to the records whose kinds are given by id."""
         if receipt is None:
             return
         for id, kind in kinds.items():
@@ -261,7 +262,7 @@ class ImportWriter:
         self._jobs += len(receipt.jobs)
 
 
-def _take_back_key(record: Record) -> str:
+def _deletion_key(record: Record) -> str:
     """Return the idempotency key of deleting a version as abandoned."""
     return f"import:beside:{record.id}:{record.recorded_at.isoformat()}"
 

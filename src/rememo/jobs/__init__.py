@@ -1,1 +1,1 @@
-"""Jobs at work: the worker, what each task does, heartbeats, and waiting for an end."""
+"""Background jobs: the worker, its tasks, heartbeats, and waiting for jobs to end."""

@@ -29,7 +29,7 @@ class Heartbeat:
         self._jobs = jobs
         self._lease = lease
         self._lock = threading.Lock()
-        self._over = False
+        self._stopped = False
         self._timer = self._next()
 
     def _next(self) -> threading.Timer:
@@ -41,17 +41,17 @@ class Heartbeat:
     def beat(self) -> None:
         """Extend the leases now, and again later."""
         try:
-            held = self.engine.store.extend(self._jobs, self._lease, self.engine.now())
-            if not held and self._lost is not None and not self._over:
+            extended = self.engine.store.extend(self._jobs, self._lease, self.engine.now())
+            if not extended and self._lost is not None and not self._stopped:
                 self._lost()
         except (StorageError, Closed) as error:
             _log.warning("leases could not be extended: %s", error)
         with self._lock:
-            if not self._over:
+            if not self._stopped:
                 self._timer = self._next()
 
     def stop(self) -> None:
         """Stop extending leases."""
         with self._lock:
-            self._over = True
+            self._stopped = True
             self._timer.cancel()

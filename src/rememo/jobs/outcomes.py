@@ -62,7 +62,7 @@ def backoff(attempts: int) -> float:
 
 
 def describe_dead_job(job: Job) -> str:
-    """Return what a caller who waits for a dead job is told."""
+    """Return the error for a caller that waits for a dead job."""
     return (
         f"job {job.id!r} ({job.task}) is dead after {job.attempts} attempts: {job.error};"
         f" mend the cause and call jobs.retry({job.id!r})"

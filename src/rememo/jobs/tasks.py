@@ -21,7 +21,7 @@ PASSED_ON = {LEARN: EXTRACT, UNLEARN: EXTRACT, SUMMARISE: ABSTRACT}
 LEARNING = (LEARN, UNLEARN, EXTRACT)
 """What must be done before a message is learned from."""
 OUTCOME, ENDED = "outcome", "deleted"
-"""What a job of `unlearn` is told of the write that caused it; those of earlier releases are not told."""
+"""What the payload of an `unlearn` job says of the write that caused it; jobs of earlier releases lack it."""
 
 UNLEARNED_OUTCOMES = {
     "message": ("deleted", "updated", "replaced", "restored"),
@@ -91,9 +91,9 @@ def _reaches(tenant: str, jobs: Sequence[Job]) -> dict[str, set[Scope]]:
     for job in jobs:
         if job.task != UNLEARN:
             continue
-        record, held = job.payload["record"], job.payload.get("reach")
-        if held:
-            reach = Scope(tenant=tenant, **{name: held[name] for name in LABELS if name in held})
+        record, labels = job.payload["record"], job.payload.get("reach")
+        if labels:
+            reach = Scope(tenant=tenant, **{name: labels[name] for name in LABELS if name in labels})
             reaches.setdefault(record, set()).add(reach)
         else:
             unbound.add(record)
@@ -151,20 +151,20 @@ def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Except
         owed += [(job, version.text) for version in versions if version.version == job.payload["version"]]
     texts = [text for _, text in owed]
     if isinstance(embedder, RemoteEmbedder):
-        days, moment = engine.settings.embed_cache_days, engine.now()
-        paid = EmbeddingCache(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
+        days, now = engine.settings.embed_cache_days, engine.now()
+        paid = EmbeddingCache(engine.plain_kv, embedder, tenant=tenant, days=days, moment=now)
         vectors = fetch_vectors(texts, booked_embedding(engine, tenant, embedder), paid)
     else:
         vectors = fetch_vectors(texts, embedder.embed, None)
     errors: dict[str, Exception] = {}
-    made: list[tuple[str, int, Vector]] = []
+    embedded: list[tuple[str, int, Vector]] = []
     for (job, _), vector in zip(owed, vectors, strict=True):
         if isinstance(vector, EmbeddingFailed):
             errors[job.id] = vector
         elif vector is not None:
-            made.append((job.payload["record"], job.payload["version"], vector))
-    if made:
-        engine.store.set_vectors(tenant, made, model=model)
+            embedded.append((job.payload["record"], job.payload["version"], vector))
+    if embedded:
+        engine.store.set_vectors(tenant, embedded, model=model)
     return errors
 
 

@@ -55,12 +55,12 @@ def wait_for_jobs(
         seen = endings.count
         jobs = engine.store.jobs(tenant, ids=ids)
         open_jobs = [job for job in jobs if job.state in OPEN and not pass_over(job)]
-        left = ends - time.monotonic()
-        if not open_jobs or left <= 0 or any(job.state == "dead" for job in jobs):
+        remaining = ends - time.monotonic()
+        if not open_jobs or remaining <= 0 or any(job.state == "dead" for job in jobs):
             return jobs
         now = engine.now()
         due = [job for job in open_jobs if job.state == "waiting" and (job.due_at <= now or not job.attempts)]
         if due and help(due):
             continue
-        notified = endings.wait(seen, min(left, pause))
+        notified = endings.wait(seen, min(remaining, pause))
         pause = _FIRST_PAUSE if notified else min(pause * _GROWTH, _LONGEST_PAUSE)

@@ -61,10 +61,12 @@ class Archive(ViewHolder):
         self, *, user: str | None = None, agent: str | None = None, room: str | None = None
     ) -> "list[ArchiveEntry]":
         """Return the archives, oldest first: all, or those that hold something of a user, agent and room."""
-        given = {name: label for name, label in (("user", user), ("agent", agent), ("room", room)) if label is not None}
+        labels = {
+            name: label for name, label in (("user", user), ("agent", agent), ("room", room)) if label is not None
+        }
         bound = {name: getattr(self._view.scope, name) for name in LABELS}
-        wanted = {**{name: label for name, label in bound.items() if label is not None}, **given}
-        marks = {label_digest(self._tenant, name, check_label(label, name)) for name, label in wanted.items()}
+        filter_labels = {**{name: label for name, label in bound.items() if label is not None}, **labels}
+        marks = {label_digest(self._tenant, name, check_label(label, name)) for name, label in filter_labels.items()}
         return [entry for entry in self._read_entries() if marks <= set(entry.holds)]
 
     def restore(self, name: str) -> Restored:
@@ -85,14 +87,14 @@ class Archive(ViewHolder):
             }
             before = self._existing_ids(newest.values())
             loaded = import_file(self._view.engine, self._view.scope, path).versions
-        gone = [record for id, record in newest.items() if id not in before]
-        there = self._existing_ids(gone)
-        ended = [record for record in gone if record.id not in there]
+        missing = [record for id, record in newest.items() if id not in before]
+        there = self._existing_ids(missing)
+        ended = [record for record in missing if record.id not in there]
         for start in range(0, len(ended), _CHUNK):
             self._reopen(ended[start : start + _CHUNK])
         if self._view.engine.audit is not None:
-            self._view.engine.audit.record("restore", self._view.scope, {"records": len(gone), "versions": loaded})
-        return Restored(records=len(gone), versions=loaded, present=len(before))
+            self._view.engine.audit.record("restore", self._view.scope, {"records": len(missing), "versions": loaded})
+        return Restored(records=len(missing), versions=loaded, present=len(before))
 
     def search(self, query: str, *, limit: int = 10) -> "list[ArchiveHit]":
         """Return archived records of this scope that have the words of a question, the most of them first.
@@ -132,8 +134,8 @@ class Archive(ViewHolder):
                 yield _parse_manifest(store.get(name), name)
 
     def _read_entry(self, name: str) -> ArchiveEntry:
-        place = f"{_tenant_folder(self._tenant)}/{quote(check_label(name, 'name'), safe='')}{_MANIFEST}"
-        return _parse_manifest(self._store.get(place), place)
+        object_name = f"{_tenant_folder(self._tenant)}/{quote(check_label(name, 'name'), safe='')}{_MANIFEST}"
+        return _parse_manifest(self._store.get(object_name), object_name)
 
     def _open_lines(self, entry: ArchiveEntry) -> Any:
         """Return a file of the lines of an archive, checked against its manifest."""
@@ -149,10 +151,10 @@ class Archive(ViewHolder):
 
     def _contains_any(self, entry: ArchiveEntry, ids: Iterable[str]) -> bool:
         """Whether an archive holds one of these records; reads the archive."""
-        wanted = set(ids)
+        requested_ids = set(ids)
         with self._open_lines(entry) as file:
             versions = read_versions(Path(file.name), self._view.engine, Scope(tenant=self._tenant))
-            return any(version.record.id in wanted for version in versions)
+            return any(version.record.id in requested_ids for version in versions)
 
     def _existing_ids(self, records: Iterable[Record]) -> set[str]:
         return set(read_states(self._view.engine, Scope(tenant=self._tenant), [record.id for record in records], None))
@@ -207,9 +209,9 @@ def write_archive(
         "policy": policy.name, "records": len(set(ids)), "versions": versions, "bytes": len(packed),
         "sha256": hashlib.sha256(packed).hexdigest(), "sealed": engine.encryption is not None, "holds": holds,
     }  # fmt: skip
-    place = f"{_tenant_folder(tenant)}/{name}"
-    store.put(place + _DATA, packed)
-    store.put(place + _MANIFEST, dump_json(manifest).encode())
+    object_name = f"{_tenant_folder(tenant)}/{name}"
+    store.put(object_name + _DATA, packed)
+    store.put(object_name + _MANIFEST, dump_json(manifest).encode())
     return name
 
 
@@ -219,11 +221,11 @@ def _tenant_folder(tenant: str) -> str:
 
 def _parse_manifest(content: bytes, name: str) -> ArchiveEntry:
     try:
-        held = json.loads(content)
-        if held.pop("format") != FORMAT or held.pop("version") != FORMAT_VERSION:
+        manifest = json.loads(content)
+        if manifest.pop("format") != FORMAT or manifest.pop("version") != FORMAT_VERSION:
             raise ArchiveError(f"the archive's manifest {name} has another format version; upgrade rememo")
-        held |= {"created_at": to_utc(held["created_at"], "created_at"), "holds": tuple(held["holds"])}
-        entry = ArchiveEntry(**held)
+        manifest |= {"created_at": to_utc(manifest["created_at"], "created_at"), "holds": tuple(manifest["holds"])}
+        entry = ArchiveEntry(**manifest)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ArchiveError(f"the archive's manifest {name} is damaged ({error}); restore it from a copy") from None
     return entry

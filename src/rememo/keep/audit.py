@@ -10,8 +10,8 @@ from typing import Any, cast
 from rememo._version import __version__
 from rememo.engine.audit import ComplianceCheck
 from rememo.engine.view import View
-from rememo.errors import AlreadyExists, InvalidInput
-from rememo.files import open_new_text
+from rememo.errors import InvalidInput
+from rememo.files import new_file, open_new_text
 from rememo.model.audit import AuditCheck, AuditEntry, AuditHead
 from rememo.model.check import check_function, check_label, check_limit, check_offset, dump_json
 from rememo.model.scope import Scope
@@ -94,20 +94,10 @@ class Audit:
 
         The first line tells format, tenant and head; returns how many lines of the trail follow.
         """
-        target = Path(path)
-        if target.exists():
-            raise AlreadyExists(f"{target} already exists; choose another file for the audit trail")
-        part = target.with_name(target.name + ".part")
-        try:
-            with open_new_text(part, self._view.engine.settings.file_permissions) as file:
-                # But for the first, each is a line of the trail.
-                count = sum(1 for line in stream(self._view) if file.write(line)) - 1
-            part.rename(target)
-        except OSError as error:
-            raise InvalidInput(f"the audit trail {target} could not be written: {error.strerror}") from error
-        finally:
-            part.unlink(missing_ok=True)
-        return count
+        permissions = self._view.engine.settings.file_permissions
+        with new_file(path, "the audit trail") as part, open_new_text(part, permissions) as file:
+            # But for the first, each is a line of the trail.
+            return sum(1 for line in stream(self._view) if file.write(line)) - 1
 
     def denied(self, operation: str, *, reason: str, ids: Sequence[str] = ()) -> None:
         """Record that an operation was denied; does nothing where auditing is off.
@@ -208,10 +198,10 @@ def add_check(view: View, check: ComplianceCheck | None, *, content: bool) -> Ca
     if audit is None:
         raise InvalidInput("auditing is off, so nobody would see the flags; open the memory with Settings(audit=True)")
 
-    def add(given: ComplianceCheck) -> ComplianceCheck:
-        check_function(given, "a compliance check")
-        audit.add_check(view.scope, given, content=content)
-        return given
+    def add(function: ComplianceCheck) -> ComplianceCheck:
+        check_function(function, "a compliance check")
+        audit.add_check(view.scope, function, content=content)
+        return function
 
     return add if check is None else add(check)
 
@@ -247,7 +237,7 @@ def _describe_missing(first: int, until: int) -> str:
 
 
 def _check_head(head: object) -> None:
-    held = head if isinstance(head, AuditHead) else None
-    fits = held is not None and isinstance(held.count, int) and isinstance(held.hash, str)  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
-    if held is None or not fits or held.count < 0 or len(held.hash) != _HASH_CHARS:
+    checked = head if isinstance(head, AuditHead) else None
+    fits = checked is not None and isinstance(checked.count, int) and isinstance(checked.hash, str)  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
+    if checked is None or not fits or checked.count < 0 or len(checked.hash) != _HASH_CHARS:
         raise InvalidInput("head must be what audit.head() returned: AuditHead(count=…, hash=…)")

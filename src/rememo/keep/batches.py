@@ -17,7 +17,7 @@ from rememo.store.writes import Remove, Revise
 PAGE = 500
 OPERATION = "retention"
 """What the audit trail calls it."""
-_SHOWN = 10
+_MAX_LISTED = 10
 _LEAST, _FIRST, _MOST = 4, 32, 500
 _WORK, _LITTLE = 0.006, 0.003
 """Seconds of work in one write: above the one the next is smaller, below the other it is larger."""
@@ -102,7 +102,7 @@ class PolicyProgress:
     def count(self, ids: Sequence[str]) -> None:
         """Count what a policy is about."""
         self.found += len(ids)
-        self.ids += ids[: _SHOWN - len(self.ids)] if len(self.ids) < _SHOWN else []
+        self.ids += ids[: _MAX_LISTED - len(self.ids)] if len(self.ids) < _MAX_LISTED else []
 
 
 class BatchWriter:
@@ -119,10 +119,10 @@ class BatchWriter:
         progress.count([_record_id(change) for change in changes])
         if self.dry:
             return
-        place = 0
-        while place < len(changes):
-            batch = changes[place : place + self._pace.size]
-            place += len(batch)
+        offset = 0
+        while offset < len(changes):
+            batch = changes[offset : offset + self._pace.size]
+            offset += len(batch)
             self._commit(batch, progress)
 
     def _commit(self, batch: Sequence[BatchChange], progress: PolicyProgress) -> None:

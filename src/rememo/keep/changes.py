@@ -41,8 +41,8 @@ def _to_change(move: RecordChange) -> ChangeEvent | None:
     record, ended = move.record, move.mark[1] == 0
     if record.kind not in LISTED:
         return None
-    held = record.quarantine is not None
-    if held and (ended or record.version == 1):
+    quarantined = record.quarantine is not None
+    if quarantined and (ended or record.version == 1):
         return None
-    outcome = "deleted" if ended or held else "added" if record.created_at == record.recorded_at else "updated"
+    outcome = "deleted" if ended or quarantined else "added" if record.created_at == record.recorded_at else "updated"
     return ChangeEvent(cursor=format_cursor(move.mark), at=from_micros(move.mark[0]), outcome=outcome, record=record)

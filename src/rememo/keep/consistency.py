@@ -86,8 +86,8 @@ def _repeated_hashes(marks: Iterable[int]) -> NDArray[np.int64]:
 
 
 def _contains(marks: NDArray[np.int64], mark: int) -> bool:
-    place = int(np.searchsorted(marks, mark))
-    return place < len(marks) and int(marks[place]) == mark
+    index = int(np.searchsorted(marks, mark))
+    return index < len(marks) and int(marks[index]) == mark
 
 
 # ---- references
@@ -122,12 +122,12 @@ class _HistoryLookup:
     def __init__(self, engine: Engine, tenant: Scope) -> None:
         self.engine = engine
         self._tenant = tenant
-        self._known: dict[str, bool] = {}
+        self._existing: dict[str, bool] = {}
 
     def __call__(self, id: str) -> bool:
-        if id not in self._known:
-            self._known[id] = bool(self.engine.store.history(self._tenant, id))
-        return self._known[id]
+        if id not in self._existing:
+            self._existing[id] = bool(self.engine.store.history(self._tenant, id))
+        return self._existing[id]
 
 
 def _referenced_ids(record: Record) -> list[str]:
@@ -142,8 +142,8 @@ def _referenced_ids(record: Record) -> list[str]:
 
 def _repair(engine: Engine, record: Record, absent: set[str], trace: Callable[[str], bool]) -> BatchChange | None:
     named = _referenced_ids(record)
-    gone = [id for id in named if id in absent]
-    if not gone:
+    missing = [id for id in named if id in absent]
+    if not missing:
         return None
     if record.kind == "chunk":
         return make_removal(record)
@@ -151,7 +151,7 @@ def _repair(engine: Engine, record: Record, absent: set[str], trace: Callable[[s
     if record.kind == "message":
         del data["reply_to"]
         return engine.drafts.revise(record, {"data": data})
-    lost = {id for id in gone if not trace(id)}
+    lost = {id for id in missing if not trace(id)}
     if not lost:
         return None
     data["sources"] = [id for id in named if id not in lost]
@@ -176,12 +176,12 @@ def remove_orphans(engine: Engine, policy: RetentionPolicy, writer: BatchWriter,
     """Take back relationships that were learned from facts that are gone, and those of which an end was a record that is gone."""
     tenant = policy.scope.tenant
     facts = Filter(scope=policy.scope, kinds=("fact",))
-    held = np.sort(np.array(array("q", _relationship_hashes(engine, facts)), np.int64))
+    fact_hashes = np.sort(np.array(array("q", _relationship_hashes(engine, facts)), np.int64))
     for page in iterate_pages(engine, Filter(scope=policy.scope, kinds=("relationship",))):
         alone = [
             DerivedId(relationship.id)
             for relationship in page
-            if relationship.data.get("learned") and not _contains(held, _id_hash(relationship.id))
+            if relationship.data.get("learned") and not _contains(fact_hashes, _id_hash(relationship.id))
         ]
         changes = [
             write for write in relationship_writes(engine, tenant, dict.fromkeys(alone)) if not isinstance(write, Put)
@@ -211,8 +211,8 @@ def _dangling(engine: Engine, tenant: str, relationships: Sequence[Record]) -> l
     there = {
         record.id for record in engine.store.read(Filter(scope=scope, ids=tuple(ends), quarantined=None), engine.now())
     }
-    gone = {end for end in ends - there if engine.store.history(scope, end)}
-    return [relationship for relationship in relationships if not gone.isdisjoint(_endpoints(relationship))]
+    deleted = {end for end in ends - there if engine.store.history(scope, end)}
+    return [relationship for relationship in relationships if not deleted.isdisjoint(_endpoints(relationship))]
 
 
 def _endpoints(record: Record) -> list[str]:

@@ -57,8 +57,8 @@ def copy(source: Engine, target: Engine, progress: Progress | None = None) -> Co
 
 def _read_versions(source: Engine, tenant: str, translation: IdTranslation | None) -> Iterator[StoredVersion]:
     """Give the versions of a tenant with the ids that they have in the target."""
-    held = source.store.dump(Scope(tenant=tenant))
-    return held if translation is None else translation.translate_versions(held)
+    dump = source.store.dump(Scope(tenant=tenant))
+    return dump if translation is None else translation.translate_versions(dump)
 
 
 def _check_no_conflicts(theirs: Callable[[], Iterator[StoredVersion]], target: Engine, tenant: str) -> None:
@@ -105,15 +105,15 @@ def _as_waiting(job: Job) -> Job:
 def _check_equal(theirs: Callable[[], Iterator[StoredVersion]], source: Engine, target: Engine, tenant: str) -> int:
     """Return how many versions both have of a tenant; raises when what one says is not what the other does."""
     vectors = _same_model(source, target)
-    given, ours = (
+    expected, actual = (
         _checksum(versions, vectors=vectors) for versions in (theirs(), target.store.dump(Scope(tenant=tenant)))
     )
-    if given != ours:
+    if expected != actual:
         raise StorageError(
-            f"tenant {tenant!r} is not the same in both: {given[0]:,} versions in the source, {ours[0]:,} in the target;"
+            f"tenant {tenant!r} is not the same in both: {expected[0]:,} versions in the source, {actual[0]:,} in the target;"
             " something was written meanwhile, copy again while nobody writes"
         )
-    return ours[0]
+    return actual[0]
 
 
 def _same_model(source: Engine, target: Engine) -> bool:

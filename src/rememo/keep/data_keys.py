@@ -22,7 +22,7 @@ T = TypeVar("T")
 KEY_BYTES = 32
 _HEAD, _NONCE = 3, 12
 _BODY = _HEAD + _NONCE
-_MOST_HELD = 100_000
+_MAX_CACHED = 100_000
 _BLIND_INDEX_LETTERS = 12  # 60 bits: two of a million words share one with a chance of one in two millions
 
 
@@ -122,12 +122,12 @@ class TenantKeys:
         return self._keys
 
     def encrypt(self, plaintext: bytes, identity: bytes) -> bytes:
-        """Seal a content; it opens under the same identity only."""
+        """Encrypt a content; it decrypts under the same identity only."""
         key, nonce = self._keys[0], os.urandom(_NONCE)
         return key.head + nonce + key.contents.encrypt(nonce, plaintext, identity)
 
     def decrypt(self, ciphertext: bytes, identity: bytes) -> bytes:
-        """Open a content; one that was changed or moved raises `Corrupt`."""
+        """Decrypt a content; one that was changed or moved raises `Corrupt`."""
         try:
             return self._by_head[ciphertext[:_HEAD]].contents.decrypt(
                 ciphertext[_HEAD:_BODY], ciphertext[_BODY:], identity
@@ -139,12 +139,12 @@ class TenantKeys:
             ) from None
 
     def encrypt_vector(self, vector: bytes, place: int) -> bytes:
-        """Seal a vector for one place."""
+        """Encrypt a vector for one place."""
         key, nonce = self._keys[0], os.urandom(_NONCE)
         return key.head + nonce + key.vectors.encrypt(nonce, vector, place.to_bytes(8, "big"))
 
     def decrypt_vectors(self, places: Sequence[int], ciphertexts: Sequence[bytes | None]) -> list[bytes | None]:
-        """Open vectors; None stays None."""
+        """Decrypt vectors; None stays None."""
         keys, place = self._by_head, 0
         opened: list[bytes | None] = []
         try:
@@ -174,16 +174,16 @@ class TenantKeys:
 
     def decrypt_name(self, ciphertext: bytes) -> str:
         """Return the name that a form stands for."""
-        known = self._read.get(ciphertext)
-        if known is None:
+        cached = self._read.get(ciphertext)
+        if cached is None:
             try:
-                known = self._by_head[ciphertext[:_HEAD]].names.decrypt(ciphertext[_HEAD:], [b"name"])[1:].decode()
+                cached = self._by_head[ciphertext[:_HEAD]].names.decrypt(ciphertext[_HEAD:], [b"name"])[1:].decode()
             except (self._invalid_tag, KeyError, ValueError):
                 raise Corrupt(f"a name of tenant {self._tenant!r} does not open: it was changed or moved") from None
-            if len(self._read) >= _MOST_HELD:
+            if len(self._read) >= _MAX_CACHED:
                 self._read.clear()
-            self._read[ciphertext] = known
-        return known
+            self._read[ciphertext] = cached
+        return cached
 
     def blind_indexes(self, term: str) -> tuple[str, ...]:
         """Return every hash that a term may be indexed by, that of the newest key first."""
@@ -219,7 +219,7 @@ class _Cache(dict[str, T], Generic[T]):
         self._make = make
 
     def __missing__(self, text: str) -> T:
-        if len(self) >= _MOST_HELD:
+        if len(self) >= _MAX_CACHED:
             self.clear()
-        made = self[text] = self._make(text)
-        return made
+        name = self[text] = self._make(text)
+        return name

@@ -73,10 +73,10 @@ class DerivedEraser:
 
     def _erased_among(self, ids: set[str]) -> set[str]:
         """Return which records are to be erased, of some."""
-        wanted = sorted(ids if self._target.ids is None else ids.intersection(self._target.ids))
+        candidates = sorted(ids if self._target.ids is None else ids.intersection(self._target.ids))
         erased: set[str] = set()
-        for start in range(0, len(wanted), _CHUNK):
-            some = tuple(wanted[start : start + _CHUNK])
+        for start in range(0, len(candidates), _CHUNK):
+            some = tuple(candidates[start : start + _CHUNK])
             versions = self._store.doomed(ErasureTarget(scope=self._target.scope, ids=some), len(some))
             erased.update(version.id for version in versions)
         return erased
@@ -85,17 +85,21 @@ class DerivedEraser:
         """Write one summary anew from the sources that are left, or remove it."""
         scope = Scope(tenant=self._tenant)
         for _ in range(_MOST_TRIES):
-            held = self._store.get(Filter(scope=scope, ids=(id,), quarantined=None), self.engine.now())
-            if held is not None and not any(source in erased for source in _source_ids(held)):
+            record = self._store.get(Filter(scope=scope, ids=(id,), quarantined=None), self.engine.now())
+            if record is not None and not any(source in erased for source in _source_ids(record)):
                 # An erasure that was interrupted here has written it already.
-                self._store.drop_versions(self._number, self._tenant, id, held.version)
+                self._store.drop_versions(self._number, self._tenant, id, record.version)
                 return
-            write = None if held is None or not is_stored_summary(held) else rewrite_without(self.engine, held, erased)
-            if held is None or write is None:
+            write = (
+                None
+                if record is None or not is_stored_summary(record)
+                else rewrite_without(self.engine, record, erased)
+            )
+            if record is None or write is None:
                 self._remove([id])
                 return
-            if has_writer(self.engine, held.data["made_by"]):
-                payload = {"room": held.scope.room, WRITE_AGAIN: True}
+            if has_writer(self.engine, record.data["made_by"]):
+                payload = {"room": record.scope.room, WRITE_AGAIN: True}
                 write.draft.jobs = (*write.draft.jobs, NewJob(id=new_id(), task=ABSTRACT, payload=payload))
             try:
                 receipt = self.engine.commit(scope, [write])
@@ -103,8 +107,8 @@ class DerivedEraser:
                 continue  # somebody was faster: look again
             self._store.drop_versions(self._number, self._tenant, id, receipt.version)
             self._store.add_counts(self._number, self._tenant, {"summaries_rewritten": 1})
-            if held.scope.room is not None:
-                RoomSummaries(self.engine, self._tenant, held.scope.room).recount()
+            if record.scope.room is not None:
+                RoomSummaries(self.engine, self._tenant, record.scope.room).recount()
             return
         # It changed all the time: what cannot be written anew does not stay either.
         self._remove([id])
@@ -136,12 +140,12 @@ class DerivedEraser:
                 self._keep_or_remove(record.id, marks)
             else:
                 self._rewrite_summary(record.id, marks)
-        gone = [
+        removed = [
             id
             for id, note in self._store.marks(self._number, self._tenant).items()
             if note.get("link") and self._has_ended(id)
         ]
-        self._remove(gone)
+        self._remove(removed)
         # What was noted is done with: the next round looks at what this one removed.
         done = {id: _keep_pieces(note) for id, note in marks.items() if note != _keep_pieces(note)}
         self._store.mark(self._number, self._tenant, done)
@@ -163,13 +167,13 @@ class DerivedEraser:
             some = set(ordered[start : start + _SLOTS])
             reconcile(self.engine, FactChanges(self._tenant, dropped=dropped, groups=some))
         for id, (group, about) in links.items():
-            if not self._is_still_known(group, about):
+            if not self._has_other_source(group, about):
                 writes = relationship_writes(self.engine, self._tenant, {DerivedId(id): None})
                 if writes:
                     self.engine.commit(Scope(tenant=self._tenant), writes)
                     self._store.mark(self._number, self._tenant, {id: {"link": True}})
 
-    def _is_still_known(self, group: FactGroup, about: str) -> bool:
+    def _has_other_source(self, group: FactGroup, about: str) -> bool:
         """Whether a fact that is left says the same."""
         conditions = (
             Condition("data", ("match", "subject"), "$eq", group.subject),
@@ -183,12 +187,12 @@ class DerivedEraser:
         """Take what erased records made of another one out of its revision record; what the others made of it stays."""
         scope = Scope(tenant=self._tenant)
         for _ in range(_MOST_TRIES):
-            held = self._store.get(Filter(scope=scope, kinds=(REVISION,), ids=(id,)), self.engine.now())
-            if held is None or not is_revision(held) or held.data["record"] in marks:
+            record = self._store.get(Filter(scope=scope, kinds=(REVISION,), ids=(id,)), self.engine.now())
+            if record is None or not is_revision(record) or record.data["record"] in marks:
                 return
             changes = RevisionWrites(self._tenant)
-            noted = {**revisions_of(held), **rejections_of(held)}
-            changes.clear(held, [key for key, revision in noted.items() if revision.by in marks])
+            noted = {**revisions_of(record), **rejections_of(record)}
+            changes.clear(record, [key for key, revision in noted.items() if revision.by in marks])
             writes = changes.writes(self.engine)
             if not writes:
                 return

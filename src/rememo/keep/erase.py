@@ -42,7 +42,7 @@ _MOST_TERMS = 100
 _MOST_ROUNDS = 20
 _LONGEST_WAIT = 15.0
 _AFTER_EVERY_LEASE = datetime.max.replace(tzinfo=UTC)
-_LEFT = ""
+_NO_TASK = ""
 """The mark of an erasure that has named copies which are still there; no record has such an id."""
 
 
@@ -72,7 +72,7 @@ def resume(engine: Engine, tenant: str, clean: SessionCleaner) -> int:
     store = engine.store
     if not isinstance(store, RecordErasure):
         return 0
-    pending = [erasure for erasure in store.erasures(tenant) if set(store.marks(erasure[0], tenant)) != {_LEFT}]
+    pending = [erasure for erasure in store.erasures(tenant) if set(store.marks(erasure[0], tenant)) != {_NO_TASK}]
     for number, target in pending:
         if target is None:
             store.purge(tenant, _LONGEST_WAIT)
@@ -91,8 +91,10 @@ def preview(engine: Engine, target: ErasureTarget, clean: SessionCleaner) -> Era
     counts = need_erasing_store(engine).weigh(target)
     if target.ids is None:
         goes = key_predicate(target)
-        held = [(space, entry.key) for space, entry in engine.plain_kv.dump(tenant, now)]
-        counts["kv"] = sum(goes(space, key) for space, key in held if parse_namespace(tenant, space)[1] not in CACHES)
+        entries = [(space, entry.key) for space, entry in engine.plain_kv.dump(tenant, now)]
+        counts["kv"] = sum(
+            goes(space, key) for space, key in entries if parse_namespace(tenant, space)[1] not in CACHES
+        )
     if not target.whole:
         search = ErasureSearch(engine, need_erasing_store(engine), target, BytePatterns(), target.ids or ())
         counts["sessions"] = search.count_affected_sessions(clean)
@@ -186,8 +188,8 @@ class _Erasure:
             # In the same transaction: whenever this is interrupted, no job is left for a record that is gone.
             jobs = [job for id in marks for job in self._jobs.pop(id, ())]
             self._store.obliterate(self._number, self._tenant, marks, jobs)
-            taken = time.monotonic() - began
-            size = max(1, min(_LARGEST_STEP, int(size * min(2.0, _STEP_SECONDS / max(taken, 0.001)))))
+            seconds = time.monotonic() - began
+            size = max(1, min(_LARGEST_STEP, int(size * min(2.0, _STEP_SECONDS / max(seconds, 0.001)))))
         return removed, documents
 
     def _find_jobs(self) -> None:
@@ -198,9 +200,9 @@ class _Erasure:
                 self._jobs.setdefault(record, []).append(job.id)
 
     def _remove_ids(self, ids: Iterable[str]) -> None:
-        wanted = sorted(ids)
-        for start in range(0, len(wanted), _LARGEST_STEP):
-            some = tuple(wanted[start : start + _LARGEST_STEP])
+        ids_in_order = sorted(ids)
+        for start in range(0, len(ids_in_order), _LARGEST_STEP):
+            some = tuple(ids_in_order[start : start + _LARGEST_STEP])
             self._remove(ErasureTarget(scope=Scope(tenant=self._tenant), ids=some))
 
     def _look_for(self, record: Record) -> list[str]:
@@ -231,9 +233,9 @@ class _Erasure:
         keys.erase(self._tenant, lambda space, _: parse_namespace(self._tenant, space)[1] in CACHES)
         if self._target.ids is not None:
             return False
-        gone = keys.erase(self._tenant, key_predicate(self._target))
-        self._store.add_counts(self._number, self._tenant, {"kv": gone})
-        return gone > 0
+        erased_keys = keys.erase(self._tenant, key_predicate(self._target))
+        self._store.add_counts(self._number, self._tenant, {"kv": erased_keys})
+        return erased_keys > 0
 
     # ---- what else there is
 
@@ -241,8 +243,8 @@ class _Erasure:
         """Look for what was erased in everything that is left, and take it out of saved sessions and jobs."""
         if self._target.whole:
             return
-        gone = self._store.marks(self._number, self._tenant)
-        search = ErasureSearch(self.engine, self._store, self._target, self._patterns, gone)
+        marks = self._store.marks(self._number, self._tenant)
+        search = ErasureSearch(self.engine, self._store, self._target, self._patterns, marks)
         search.search_records()
         self._store.add_counts(self._number, self._tenant, search.clean_keys(clean))
         search.clean_jobs(self._number)
@@ -262,16 +264,16 @@ class _Erasure:
                 self._unreadable[line.number] = fault
                 return ()
             halves: list[Half] = []
-            gone = json.loads(line.gone or "{}")
+            redacted = json.loads(line.gone or "{}")
             where = Scope(tenant=self._tenant, agent=line.agent, user=line.user, room=line.room)
-            own = self._target.whole or (user is not None and line.actor == user)
-            if own and (line.actor or line.session or line.address) and "who" not in gone:
+            concerned = self._target.whole or (user is not None and line.actor == user)
+            if concerned and (line.actor or line.session or line.address) and "who" not in redacted:
                 halves.append("who")
             # A flow keeps a user's state under the user's name.
             names = self._store.decode_audit_ids(self._tenant, json.loads(line.ids))
             named = self._target.covers(where) or any(id in marks or id == user for id in names)
             has_labels = line.agent or line.user or line.room or line.ids != "[]" or line.flags != "[]"
-            if named and has_labels and "what" not in gone:
+            if named and has_labels and "what" not in redacted:
                 halves.append("what")
             return halves
 
@@ -322,8 +324,8 @@ class _Erasure:
         )
         if self._findings.leftovers:
             # Whoever asks again must not be told that all is gone. The copies say these words anyway; nothing else is kept.
-            again = store.begin_erasure(target, self._began)
-            store.mark(again, self._tenant, {_LEFT: {PIECES: [sorted(self._findings.in_copies)]}})
+            restarted = store.begin_erasure(target, self._began)
+            store.mark(restarted, self._tenant, {_NO_TASK: {PIECES: [sorted(self._findings.in_copies)]}})
         if self.engine.audit is not None or store.audit_head(self._tenant)[0].count:
             whom = sha256(json.dumps(target.named, sort_keys=True).encode()).hexdigest()
             detail = {"target": sorted(target.named), "target_sha256": whom, **counts, "receipt": receipt.digest}

@@ -61,7 +61,12 @@ class ErasureSearch:
     """Looks for erased words in everything that a tenant has, and removes copies of them where that can be done."""
 
     def __init__(
-        self, engine: Engine, store: ErasingStore, target: ErasureTarget, patterns: BytePatterns, gone: Container[str]
+        self,
+        engine: Engine,
+        store: ErasingStore,
+        target: ErasureTarget,
+        patterns: BytePatterns,
+        erased_ids: Container[str],
     ) -> None:
         """Search for the pieces of texts in `patterns`, and for the records whose ids are in `gone`."""
         self.engine = engine
@@ -69,7 +74,7 @@ class ErasureSearch:
         self._target = target
         self._tenant = target.scope.tenant
         self._patterns = patterns
-        self._gone = gone
+        self._erased_ids = erased_ids
         self.findings = ErasureFindings()
 
     # ---- records
@@ -97,16 +102,16 @@ class ErasureSearch:
         """
         counts = {"sessions": 0, "sessions_removed": 0, "kv": 0}
         for kv in separate_stores(self.engine.plain_kv):
-            now, others = self.engine.now(), list[tuple[str, Entry]]()
+            now, remaining = self.engine.now(), list[tuple[str, Entry]]()
             for space, entry in kv.dump(self._tenant, _EVERYTHING):
                 if parse_namespace(self._tenant, space)[1] == _SESSIONS:
                     done = self._clean_session(kv, space, entry, clean)
                     counts["sessions"] += done == "changed"
                     counts["sessions_removed"] += done == "removed"
                 elif self._patterns:
-                    others.append((space, entry))
+                    remaining.append((space, entry))
             for (space, entry), pieces in self._find_matches(
-                (entry, [entry[1].key, *_json_texts(entry[1].value)]) for entry in others
+                (entry, [entry[1].key, *_json_texts(entry[1].value)]) for entry in remaining
             ):
                 if not pieces - self.findings.in_other_records:
                     continue
@@ -129,8 +134,8 @@ class ErasureSearch:
                     count += self._clean_value(space, entry, clean) != entry.value
         return count
 
-    def _clean_session(self, kv: KeyValue, space: str, held: Entry, clean: SessionCleaner) -> str:
-        entry: Entry | None = held
+    def _clean_session(self, kv: KeyValue, space: str, saved: Entry, clean: SessionCleaner) -> str:
+        entry: Entry | None = saved
         for _ in range(_MOST_TRIES):
             if entry is None:
                 return "gone"
@@ -141,12 +146,12 @@ class ErasureSearch:
             ttl = None if entry.expires_at is None else (entry.expires_at - now).total_seconds()
             if value is None or (ttl is not None and ttl <= 0):
                 break
-            place = (self._tenant, space, entry.key)
-            if kv.set(*place, value, now, ttl=ttl, sliding=entry.sliding is not None, expected=entry.version):
+            kv_key = (self._tenant, space, entry.key)
+            if kv.set(*kv_key, value, now, ttl=ttl, sliding=entry.sliding is not None, expected=entry.version):
                 return "changed"
-            entry = kv.get(*place, now)  # somebody saved it meanwhile
+            entry = kv.get(*kv_key, now)  # somebody saved it meanwhile
         # What cannot be cleaned does not stay.
-        kv.delete(self._tenant, space, held.key, self.engine.now())
+        kv.delete(self._tenant, space, saved.key, self.engine.now())
         return "removed"
 
     def _clean_value(self, space: str, entry: Entry, clean: SessionCleaner) -> str | None:
@@ -155,7 +160,7 @@ class ErasureSearch:
         )
 
     def _is_erased(self, scope: Scope, id: str) -> bool:
-        return self._target.covers(scope) or id in self._gone
+        return self._target.covers(scope) or id in self._erased_ids
 
     def _has_erased_text(self, texts: Iterable[str]) -> bool:
         return bool(self._patterns.matches(_join_texts(texts)) - self.findings.in_other_records)
@@ -208,10 +213,10 @@ class ErasureSearch:
                     yield item, pieces
 
 
-def summarise_leftovers(left: list[str]) -> list[str]:
+def summarise_leftovers(leftovers: list[str]) -> list[str]:
     """Return what is left as a receipt names it: the first of them, and how many more there are."""
-    more = len(left) - _MOST_NAMED
-    return left if more <= 0 else [*left[:_MOST_NAMED], f"{more:,} more that hold words that were erased"]
+    more = len(leftovers) - _MOST_NAMED
+    return leftovers if more <= 0 else [*leftovers[:_MOST_NAMED], f"{more:,} more that hold words that were erased"]
 
 
 _SEPARATOR = b"\n\0\n"

@@ -36,10 +36,10 @@ def make_target(
     if ids is not None:
         if labels:
             raise InvalidInput("erase either ids, or what belongs to a user, room or agent, not both at once")
-        wanted = [check_label(id, "id") for id in ([ids] if isinstance(ids, str) else check_many(ids, "ids"))]
-        if not 1 <= len(wanted) <= _MOST_IDS:
-            raise InvalidInput(f"ids must name 1 to {_MOST_IDS:,} records, not {len(wanted):,}")
-        return ErasureTarget(scope=scope, ids=tuple(sorted(set(wanted))))
+        checked_ids = [check_label(id, "id") for id in ([ids] if isinstance(ids, str) else check_many(ids, "ids"))]
+        if not 1 <= len(checked_ids) <= _MOST_IDS:
+            raise InvalidInput(f"ids must name 1 to {_MOST_IDS:,} records, not {len(checked_ids):,}")
+        return ErasureTarget(scope=scope, ids=tuple(sorted(set(checked_ids))))
     if not labels:
         raise InvalidInput(
             "erase() was given no target: name a user, room or agent, some ids, or the whole tenant by its name:"

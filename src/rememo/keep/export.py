@@ -15,8 +15,7 @@ from typing import IO, Any
 
 from rememo._version import __version__
 from rememo.engine.engine import Engine
-from rememo.errors import AlreadyExists, InvalidInput
-from rememo.files import open_new_text
+from rememo.files import new_file, open_new_text
 from rememo.keep.batches import iterate_jobs
 from rememo.keep.export_cipher import ExportCipher
 from rememo.keep.id_translation import IdTranslation
@@ -38,7 +37,7 @@ HEADER_LINE = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transferred:
-    """What an export wrote or an import brought in."""
+    """The counts of what an export wrote or an import stored."""
 
     versions: int = 0
     snapshots: int = 0
@@ -53,11 +52,7 @@ def export(
 
     Key-value entries, snapshots and jobs belong to a whole tenant only, and to the present.
     """
-    target = Path(path)
-    if target.exists():
-        raise AlreadyExists(f"{target} already exists; choose another file for the export")
-    part = target.with_name(target.name + ".part")
-    try:
+    with new_file(path, "the export") as part:
         lines = _ExportLines(engine, scope, known_at, None if plain else _new_cipher(engine))
         with open_new_text(part, engine.settings.file_permissions) as file:
             file.writelines(lines)
@@ -65,11 +60,6 @@ def export(
         if engine.audit is not None:
             # Before the file is there: what cannot be noted is not taken away.
             engine.audit.record("export", scope, asdict(counts))
-        part.rename(target)
-    except OSError as error:
-        raise InvalidInput(f"the export {target} could not be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)
     return counts
 
 

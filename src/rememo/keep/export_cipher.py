@@ -9,7 +9,7 @@ from rememo.errors import InvalidInput
 from rememo.keep.data_keys import KEY_BYTES, make_cipher
 from rememo.store.cipher.protocol import MasterKeys, WrappedKey
 
-_PLACE = "\0export"  # no tenant can be called so
+_EXPORT_TENANT = "\0export"  # no tenant can be called so
 _NONCE = 12
 
 
@@ -24,7 +24,7 @@ class ExportCipher:
     def new(cls, encryption: MasterKeys) -> Self:
         """Make a key for a new export."""
         key = secrets.token_bytes(KEY_BYTES)
-        return cls(encryption.wrap(key, _PLACE, 1), key)
+        return cls(encryption.wrap(key, _EXPORT_TENANT, 1), key)
 
     @classmethod
     def read(cls, header: Any, encryption: MasterKeys, where: str) -> Self:
@@ -33,7 +33,7 @@ class ExportCipher:
             wrapped = WrappedKey(1, str(header["master"]), b64decode(header["key"], validate=True))
         except (KeyError, TypeError, ValueError):
             raise InvalidInput(f"{where} is damaged: its header names no key; nothing was imported") from None
-        return cls(wrapped, encryption.unwrap(wrapped, _PLACE, where))
+        return cls(wrapped, encryption.unwrap(wrapped, _EXPORT_TENANT, where))
 
     def header(self) -> dict[str, str]:
         """Return what the header of the export says of its key."""

@@ -221,12 +221,12 @@ def check_fields(
     """Return the fields of an object, each checked by its own check; `missing` may be left out, and none may be added."""
     if not isinstance(values, dict):
         raise InvalidInput(f"{where.rstrip('.') or 'the line'} must be an object, not {type(values).__name__}")
-    given: dict[str, Any] = dict(values)  # pyright: ignore[reportUnknownArgumentType] - JSON
-    if unknown := given.keys() - checks.keys():
+    fields: dict[str, Any] = dict(values)  # pyright: ignore[reportUnknownArgumentType] - JSON
+    if unknown := fields.keys() - checks.keys():
         raise InvalidInput(f"there is no field {where + min(unknown)!r} here")
-    if lacking := [name for name in checks if name not in given and name not in missing]:
+    if lacking := [name for name in checks if name not in fields and name not in missing]:
         raise InvalidInput(f"the field {where + lacking[0]!r} is missing")
-    return {name: check(given[name], where + name) for name, check in checks.items() if name in given}
+    return {name: check(fields[name], where + name) for name, check in checks.items() if name in fields}
 
 
 def optional(check: FieldCheck) -> FieldCheck:

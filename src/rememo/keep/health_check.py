@@ -15,7 +15,7 @@ Level = Literal["ok", "note", "bad"]
 _LOW_DISK: Final = 1_000_000_000
 _LONG_LOG: Final = 1_000_000_000
 _LATE: Final = timedelta(minutes=10)
-_SHOWN: Final = 3
+_MAX_LISTED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def _check_jobs(engine: Engine, tenant: str) -> Iterator[CheckResult]:
     dead, open_jobs = counts.get("dead", 0), counts.get("waiting", 0) + counts.get("running", 0)
     if dead:
         reasons = dict.fromkeys(str(job.error) for job in engine.store.jobs(tenant, state="dead"))
-        message = f"{dead:,} are dead" + "".join(f"; {reason}" for reason in list(reasons)[:_SHOWN])
+        message = f"{dead:,} are dead" + "".join(f"; {reason}" for reason in list(reasons)[:_MAX_LISTED])
         yield CheckResult(what="jobs", level="bad", said=message, mend="mend the cause, then `rememo jobs --retry`")
     waiting = engine.store.jobs(tenant, state="waiting")
     late = [job for job in waiting if not job.attempts and job.created_at < engine.now() - _LATE]
@@ -121,10 +121,10 @@ def _check_servers(engine: Engine) -> Iterator[CheckResult]:
 
 
 def _check_quarantine(engine: Engine, tenant: str) -> Iterator[CheckResult]:
-    held = engine.store.count(Filter(scope=Scope(tenant=tenant), quarantined=True), engine.now())
-    if held:
+    quarantined = engine.store.count(Filter(scope=Scope(tenant=tenant), quarantined=True), engine.now())
+    if quarantined:
         yield CheckResult(
-            what="quarantine", level="note", said=f"{held:,} records are held back",
+            what="quarantine", level="note", said=f"{quarantined:,} records are held back",
             mend="look at them: `rememo quarantine list`, and release or delete them",
         )  # fmt: skip
 

@@ -234,8 +234,8 @@ def load_versions(
             return engine.store.load(versions, note, model=active.number)
         if embedder is not None and not isinstance(embedder, RemoteEmbedder):
             vectors = embedder.embed([version.record.text for version in versions])
-            made = [replace(version, vector=vector) for version, vector in zip(versions, vectors, strict=True)]
-            return engine.store.load(made, note, model=active.number)
+            encrypted = [replace(version, vector=vector) for version, vector in zip(versions, vectors, strict=True)]
+            return engine.store.load(encrypted, note, model=active.number)
     except ModelChanged:
         engine.model.notice()
     new = engine.store.load([replace(version, vector=None) for version in versions], note)

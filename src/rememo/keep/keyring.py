@@ -120,9 +120,9 @@ class KeyringCipher:
     def tenant_cipher(self, tenant: str) -> TenantKeys:
         """Return a tenant's keys as they are now; dropped ones raise `KeyMismatch`."""
         wrapped = self._key_store.keys(tenant)
-        held = self._ciphers.get(tenant)
-        if held is not None and held[0] == wrapped:
-            return held[1]
+        cached = self._ciphers.get(tenant)
+        if cached is not None and cached[0] == wrapped:
+            return cached[1]
         if any(not key.key for key in wrapped):
             self._ciphers.pop(tenant, None)
             self._id_ciphers.pop(tenant, None)
@@ -143,13 +143,13 @@ class KeyringCipher:
 
     def cached_tenant_cipher(self, tenant: str) -> TenantKeys:
         """Return a tenant's keys as they were seen last in this process."""
-        held = self._ciphers.get(tenant)
-        return self.tenant_cipher(tenant) if held is None else held[1]
+        cached = self._ciphers.get(tenant)
+        return self.tenant_cipher(tenant) if cached is None else cached[1]
 
     def ensure_key(self, tenant: str) -> None:
         """See to it that a tenant has a key, before something of it is written."""
-        held = self._ciphers.get(tenant)
-        if (held is None or not held[1].serial) and not self._data_keys(tenant) and not self.is_dropped(tenant):
+        cached = self._ciphers.get(tenant)
+        if (cached is None or not cached[1].serial) and not self._data_keys(tenant) and not self.is_dropped(tenant):
             # Another process may be faster; then its key counts.
             self._key_store.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, 1))
             # Whoever only reads it later need not write for it.
@@ -170,9 +170,9 @@ class KeyringCipher:
         return IdKey(key)
 
     def _id_key(self, tenant: str) -> tuple[bytes, IdKey]:
-        held = self._id_ciphers.get(tenant)
-        if held is not None:
-            return held
+        cached = self._id_ciphers.get(tenant)
+        if cached is not None:
+            return cached
         wrapped = self._wrapped_id_key(tenant)
         if wrapped is None:
             # Another process may be faster; then its key counts.
@@ -183,14 +183,14 @@ class KeyringCipher:
         key = self._keyring.unwrap(wrapped, tenant, self._key_store.place)
         if len(self._id_ciphers) >= _MOST_TENANTS:
             self._id_ciphers.clear()
-        made = self._id_ciphers[tenant] = (key, IdKey(key))
-        return made
+        new_key = self._id_ciphers[tenant] = (key, IdKey(key))
+        return new_key
 
     def _wrapped_id_key(self, tenant: str) -> WrappedKey | None:
         """Return a tenant's id key as it is kept; of a tenant whose keys were dropped, one of those."""
-        held = self._key_store.keys(tenant)
-        lost = (key for key in held if not key.key)
-        return next((key for key in held if key.serial == ID_KEY), None) or next(lost, None)
+        stored = self._key_store.keys(tenant)
+        lost = (key for key in stored if not key.key)
+        return next((key for key in stored if key.serial == ID_KEY), None) or next(lost, None)
 
     def _data_keys(self, tenant: str) -> tuple[WrappedKey, ...]:
         return tuple(key for key in self._key_store.keys(tenant) if key.serial != ID_KEY)
@@ -206,15 +206,15 @@ class KeyringCipher:
 
     def rewrap(self) -> int:
         """Wrap every key by the current master key, all or none; returns how many were wrapped by another."""
-        again: list[tuple[str, WrappedKey]] = []
+        rewrapped: list[tuple[str, WrappedKey]] = []
         for tenant in (_STORE, *self._key_store.tenants()):
             for wrapped in self._key_store.keys(tenant):
                 if wrapped.key and wrapped.master != self._keyring.current:
                     key = self._keyring.unwrap(wrapped, tenant, self._key_store.place)
-                    again.append((tenant, self._keyring.wrap(key, tenant, wrapped.serial)))
-        if again:
-            self._key_store.replace(again)
-        return len(again)
+                    rewrapped.append((tenant, self._keyring.wrap(key, tenant, wrapped.serial)))
+        if rewrapped:
+            self._key_store.replace(rewrapped)
+        return len(rewrapped)
 
     def add_key(self, tenant: str) -> int:
         """Give a tenant another key, which encrypts what is new from now on; returns its serial."""

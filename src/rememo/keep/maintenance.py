@@ -43,15 +43,15 @@ def maintain(view: View, *, dry: bool = False) -> Maintenance:
 def sweep(view: View, pace: BatchPacer) -> int:
     """Reclaim what has expired in the whole store, and of this tenant on a server beside it; returns how much."""
     engine = view.engine
-    moment = engine.now()
-    keys_before = moment - timedelta(days=engine.settings.key_days)
+    now = engine.now()
+    keys_before = now - timedelta(days=engine.settings.key_days)
     total = 0
     if isinstance(engine.plain_kv, KeyValueServer):
         with suppress(Unavailable):  # the next time will do, and the log has told of it
-            total += engine.plain_kv.sweep(view.scope.tenant, moment)
+            total += engine.plain_kv.sweep(view.scope.tenant, now)
     while True:
         with pace.step():
-            done = engine.store.sweep(moment, keys_before=keys_before, limit=pace.size)
+            done = engine.store.sweep(now, keys_before=keys_before, limit=pace.size)
         if not done:
             return total
         total += done
@@ -85,7 +85,7 @@ def _run(view: View, policy: RetentionPolicy, pace: BatchPacer, *, dry: bool) ->
 
 
 def _remove(view: View, policy: RetentionPolicy, writer: BatchWriter, progress: PolicyProgress) -> str | None:
-    """Let go of what a policy does not keep; says why it stopped where that could not be archived.
+    """Remove what a policy does not keep; returns why it stopped where something could not be archived.
 
     Other policies have nothing to do with it: they go on, and the report tells what was done before.
     """
@@ -145,9 +145,9 @@ def _compress(view: View, policy: RetentionPolicy, progress: PolicyProgress, *, 
         if dry:
             progress.count(compression.would())
             continue
-        receipts, gone = compression.run()
-        progress.count([record.id for record in gone])
-        progress.done += len(gone)
+        receipts, removed = compression.run()
+        progress.count([record.id for record in removed])
+        progress.done += len(removed)
         progress.batches += [receipt.recorded_at for receipt in receipts if receipt.recorded_at is not None]
 
 

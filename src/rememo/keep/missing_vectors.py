@@ -89,6 +89,6 @@ def _local_embedder(engine: Engine) -> Embedder | None:
 
 
 def _batch(versions: Iterable[Unvectored]) -> Iterator[list[Unvectored]]:
-    left = iter(versions)
-    while batch := list(islice(left, _CHUNK)):
+    remaining = iter(versions)
+    while batch := list(islice(remaining, _CHUNK)):
         yield batch

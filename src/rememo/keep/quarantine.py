@@ -66,29 +66,29 @@ class Quarantine(ViewHolder):
         view.need_present()
         view.need_no_batch("quarantine.release()")
         name = check_label(by, "by")
-        held = [self.get(id)]
-        if held[0].kind == "document":
-            held += self._chunks(id)
+        records = [self.get(id)]
+        if records[0].kind == "document":
+            records += self._chunks(id)
         freed: dict[str, Any] = {"quarantine": None}
         writes = [
             view.engine.drafts.revise(record, freed | {"metadata": record.metadata | {RELEASED_BY: name}})
-            for record in held
+            for record in records
         ]
         with acting_by_default(name):
             return view.commit(writes, operation="release")
 
     def hold(self, id: str, reason: str) -> Receipt:
-        """Put a record into quarantine by hand, a document with its chunks; what was learned from it is taken back."""
+        """Put a record into quarantine by hand, a document with its chunks; what was learned from it is deleted."""
         view = self._view
         view.need_present()
         view.need_no_batch("quarantine.hold()")
         why = check_text(reason, "reason", max_bytes=_LONGEST_REASON).strip()
         if not why:
             raise InvalidInput("reason is empty; say why the record is held back")
-        held = [view.get(id)]
-        if held[0].kind == "document":
-            held += self._chunks(id)
-        writes = [view.engine.drafts.revise(record, {"quarantine": f"by hand: {why}"}) for record in held]
+        records = [view.get(id)]
+        if records[0].kind == "document":
+            records += self._chunks(id)
+        writes = [view.engine.drafts.revise(record, {"quarantine": f"by hand: {why}"}) for record in records]
         return view.commit(writes, operation="hold")
 
     def delete(self, id: str) -> Receipt:

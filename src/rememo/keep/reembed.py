@@ -26,27 +26,27 @@ NumberedVectors = list[tuple[int, NDArray[np.float32] | None]]
 def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], None] | None = None) -> int:
     """Embed every version anew and put the new model into use; returns how many versions were embedded.
 
-    The model that is in use already embeds only what has no vector. An interrupted run goes on where it stopped; texts that were paid for once are not paid for again. A text that an
-    endpoint refuses stays without a vector, and a dead job says why. `progress` is told how many are done and how many
-    there are.
+    With the model that is in use already, only versions without a vector are embedded. An interrupted run is resumed by
+    the next; texts that were paid for once are not paid for again. A text that an endpoint refuses stays without a
+    vector, and a dead job says why. `progress` is called with the number done and the number in all.
     """
     store = engine.store
-    if (held := store.model()) is not None and held.identity == (embedder.name, embedder.dimension):
+    if (stored_model := store.model()) is not None and stored_model.identity == (embedder.name, embedder.dimension):
         engine.model.use(embedder)
         return _embed_missing(engine, embedder, progress)
-    # BeforeRemoval it is in use: whoever searches here between the change and its end finds it.
+    # Before the store changes models, so that searches of this process find the new one at once.
     engine.model.expect(embedder)
     model, done = store.begin_model(embedder.name, embedder.dimension), 0
     chunk = _REMOTE_CHUNK if isinstance(embedder, RemoteEmbedder) else _CHUNK
     for _ in range(_MOST_TRIES):
         while True:
-            left, versions = store.unembedded(model, chunk)
+            remaining, versions = store.unembedded(model, chunk)
             if not versions:
                 break
             store.put_vectors(model, _embed_versions(engine, embedder, versions))
             done += len(versions)
             if progress is not None:
-                progress(done, done + left - len(versions))
+                progress(done, done + remaining - len(versions))
         # Others may have written in between; what they wrote is embedded first.
         if store.swap_model(model):
             engine.model.use(embedder)
@@ -60,19 +60,19 @@ def _embed_missing(engine: Engine, embedder: Embedder, progress: Callable[[int, 
     """Give vectors by the model in use to versions that have none and no job for it; returns how many."""
     done, model = 0, engine.store.use_model(embedder.name, embedder.dimension)
     for tenant in engine.store.tenants():
-        lost = [Unembedded(place, tenant, version.id, version.version, version.text)
-                for place, version in enumerate(find_lost(engine, tenant))]  # fmt: skip
-        for first in range(0, len(lost), _CHUNK):
-            part = lost[first : first + _CHUNK]
+        unembedded = [Unembedded(index, tenant, version.id, version.version, version.text)
+                for index, version in enumerate(find_lost(engine, tenant))]  # fmt: skip
+        for first in range(0, len(unembedded), _CHUNK):
+            part = unembedded[first : first + _CHUNK]
             vectors = dict(_embed_versions(engine, embedder, part))
-            made = [
+            embedded = [
                 (version.id, version.version, vector)
                 for version in part
                 if (vector := vectors[version.number]) is not None
             ]
-            done += engine.store.set_vectors(tenant, made, model=model) if made else 0
+            done += engine.store.set_vectors(tenant, embedded, model=model) if embedded else 0
             if progress is not None:
-                progress(done, done + len(lost) - first - len(part))
+                progress(done, done + len(unembedded) - first - len(part))
     return done
 
 
@@ -83,10 +83,10 @@ def _embed_versions(engine: Engine, embedder: Embedder, versions: Sequence[Unemb
     tenants: dict[str, list[Unembedded]] = {}
     for version in versions:
         tenants.setdefault(version.tenant, []).append(version)
-    made: dict[int, NDArray[np.float32] | None] = {}
+    by_number: dict[int, NDArray[np.float32] | None] = {}
     for tenant, group in tenants.items():
-        days, moment = engine.settings.embed_cache_days, engine.now()
-        paid = EmbeddingCache(engine.plain_kv, embedder, tenant=tenant, days=days, moment=moment)
+        days, now = engine.settings.embed_cache_days, engine.now()
+        paid = EmbeddingCache(engine.plain_kv, embedder, tenant=tenant, days=days, moment=now)
         refused: list[Job] = []
         for version, vector in zip(
             group, fetch_vectors([version.text for version in group], embedder.embed, paid), strict=True
@@ -94,18 +94,18 @@ def _embed_versions(engine: Engine, embedder: Embedder, versions: Sequence[Unemb
             if isinstance(vector, EmbeddingFailed):
                 refused.append(_dead_job(engine, version, vector))
             else:
-                made[version.number] = vector
+                by_number[version.number] = vector
         if len(refused) == len(group) > 1:
             # Not one text but the endpoint is the matter: a bad key, a model that is not there.
             raise EmbeddingFailed(f"the endpoint refuses every text: {refused[0].error}")
         if refused:
             engine.store.load_jobs(refused)
-    return [(version.number, made.get(version.number)) for version in versions]
+    return [(version.number, by_number.get(version.number)) for version in versions]
 
 
 def _dead_job(engine: Engine, version: Unembedded, error: EmbeddingFailed) -> Job:
-    moment = engine.now()
+    now = engine.now()
     return Job(
         id=new_id(), tenant=version.tenant, task=EMBED, payload={"record": version.id, "version": version.version}, state="dead",
-        attempts=1, due_at=moment, leased_until=None, error=str(error), created_at=moment,
+        attempts=1, due_at=now, leased_until=None, error=str(error), created_at=now,
     )  # fmt: skip

@@ -74,12 +74,14 @@ class Retention(ViewHolder):
         before, with `"important"` what is pinned or has an importance of 0.7 or more. `older_than` is a duration such as "30d". A policy that keeps
         nothing needs `allow_all=True`. One of the same name and scope is replaced.
         """
-        given = {
+        fields = {
             "kinds": kind, "older_than": older_than, "at_most": at_most, "max_bytes": max_bytes,
             "keep_pinned": keep_pinned, "keep_important": keep_important, "archive": archive,
             "allow_all": allow_all,
         }  # fmt: skip
-        return self._store_policy(name, "remove", {}, {key: value for key, value in given.items() if value is not None})
+        return self._store_policy(
+            name, "remove", {}, {key: value for key, value in fields.items() if value is not None}
+        )
 
     def use(self, ready: PolicyPreset, **changes: Any) -> RetentionPolicy:
         """Switch a ready-made policy on, perhaps with changes; it is named as it is called here.
@@ -123,10 +125,12 @@ class Retention(ViewHolder):
         restored = 0
         for run in reversed(report.runs):
             scope = Scope(tenant=self._tenant)
-            for moment in reversed(run.batches):
-                ids = self._view.engine.store.touched(scope, moment - _MICROSECOND, moment, moment - _MICROSECOND)
-                unchanged = [id for id in ids if _last_change(self._view, id) == moment]
-                writes = rollback_writes(self._view.engine, scope, unchanged, moment - _MICROSECOND)
+            for batch_time in reversed(run.batches):
+                ids = self._view.engine.store.touched(
+                    scope, batch_time - _MICROSECOND, batch_time, batch_time - _MICROSECOND
+                )
+                unchanged = [id for id in ids if _last_change(self._view, id) == batch_time]
+                writes = rollback_writes(self._view.engine, scope, unchanged, batch_time - _MICROSECOND)
                 if writes:
                     outcomes = self._view.engine.commit(scope, writes, operation="undo").outcomes
                     restored += sum(outcome == "restored" for outcome in outcomes.values())
@@ -200,11 +204,11 @@ def _scope_labels(scope: Scope) -> dict[str, str | None]:
     return {"agent": scope.agent, "user": scope.user, "room": scope.room}
 
 
-def check_policy(held: object) -> None:
+def check_policy(stored: object) -> None:
     """Refuse a policy from elsewhere that could not have been set here."""
-    if not isinstance(held, dict):
-        raise InvalidInput(f"a policy must be an object, not {type(held).__name__}")
-    fields = cast("dict[str, Any]", held)
+    if not isinstance(stored, dict):
+        raise InvalidInput(f"a policy must be an object, not {type(stored).__name__}")
+    fields = cast("dict[str, Any]", stored)
     does = fields.get("does")
     if does not in _FIELDS:
         raise InvalidInput(f"a policy does one of {', '.join(_FIELDS)}, not {does!r}")
@@ -220,12 +224,12 @@ def check_policy(held: object) -> None:
 
 
 def _parse_policy(text: str, tenant: str) -> RetentionPolicy:
-    held: dict[str, Any] = json.loads(text)
-    held["scope"] = Scope(tenant=tenant, **held["scope"])
-    held["kinds"] = tuple(held["kinds"])
+    stored: dict[str, Any] = json.loads(text)
+    stored["scope"] = Scope(tenant=tenant, **stored["scope"])
+    stored["kinds"] = tuple(stored["kinds"])
     try:
-        return RetentionPolicy(**held)
+        return RetentionPolicy(**stored)
     except TypeError:
         raise InvalidInput(
-            f"the policy {held.get('name')!r} is of a newer Rememo; upgrade rememo, or remove it with retention.remove"
+            f"the policy {stored.get('name')!r} is of a newer Rememo; upgrade rememo, or remove it with retention.remove"
         ) from None

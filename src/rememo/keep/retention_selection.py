@@ -51,30 +51,30 @@ def select_removals(engine: Engine, policy: RetentionPolicy) -> Iterator[list[Re
     """Give what a policy removes, in pages; nothing twice, whether or not it is removed meanwhile."""
     filter = Filter(scope=policy.scope, kinds=policy.kinds, quarantined=None)
     bounds = (policy.older_than, policy.max_bytes, policy.at_most)
-    gone: set[str] = set()
+    removed_ids: set[str] = set()
     """What left by one bound is not counted by the next."""
 
     def pages(choice: _Selection) -> Iterator[list[Record]]:
         for page in choice.pages():
             if bounds.count(None) < len(bounds) - 1:
-                gone.update(record.id for record in page)
+                removed_ids.update(record.id for record in page)
             yield page
 
     if policy.older_than is not None:
         # An age needs nobody to be counted: the filter itself says it.
         old = filter.narrowed(before=engine.now() - timedelta(seconds=policy.older_than))
-        yield from pages(_Selection(engine, policy, old, None, gone))
-    if policy.max_bytes is not None and (last := _rank_over_size(engine, policy, filter, gone)) is not None:
-        yield from pages(_Selection(engine, policy, filter, last, gone, order=age_rank))
+        yield from pages(_Selection(engine, policy, old, None, removed_ids))
+    if policy.max_bytes is not None and (last := _rank_over_size(engine, policy, filter, removed_ids)) is not None:
+        yield from pages(_Selection(engine, policy, filter, last, removed_ids, order=age_rank))
     if policy.at_most is not None:
         for room in [*engine.store.labels(filter, "room", engine.now()), None]:
             within = filter if room is None else filter.narrowed(scope=replace(policy.scope, room=room))
             if policy.scope.room is not None and room is None:
                 continue
-            if (last := _rank_over_count(engine, policy, within, gone, roomless=room is None)) is not None:
-                yield from pages(_Selection(engine, policy, within, last, gone, roomless=room is None))
+            if (last := _rank_over_count(engine, policy, within, removed_ids, roomless=room is None)) is not None:
+                yield from pages(_Selection(engine, policy, within, last, removed_ids, roomless=room is None))
     if policy.older_than is policy.max_bytes is policy.at_most is None:
-        yield from _Selection(engine, policy, filter, None, gone).pages()
+        yield from _Selection(engine, policy, filter, None, removed_ids).pages()
 
 
 def is_removable(record: Record, policy: RetentionPolicy) -> bool:
@@ -115,7 +115,7 @@ class _Selection:
         policy: RetentionPolicy,
         filter: Filter,
         last: Rank | None,
-        gone: Container[str],
+        removed_ids: Container[str],
         *,
         order: Callable[[Record], Rank] = removal_rank,
         roomless: bool = False,
@@ -124,7 +124,7 @@ class _Selection:
         self._policy = policy
         self._filter = filter
         self._last = last
-        self._gone = gone
+        self._removed_ids = removed_ids
         self._rank = order
         self._roomless = roomless
 
@@ -134,7 +134,9 @@ class _Selection:
             if chosen := [
                 record
                 for record in page
-                if record.id not in self._gone and self._is_selected(record) and self._takes_tool_call_along(record)
+                if record.id not in self._removed_ids
+                and self._is_selected(record)
+                and self._takes_tool_call_along(record)
             ]:
                 yield chosen
 
@@ -155,52 +157,60 @@ class _Selection:
 
 
 def _rank_over_count(
-    engine: Engine, policy: RetentionPolicy, filter: Filter, gone: Container[str], *, roomless: bool
+    engine: Engine, policy: RetentionPolicy, filter: Filter, removed_ids: Container[str], *, roomless: bool
 ) -> Rank | None:
     """Return the rank of the best that must leave for a room to hold no more than it may; None when none must."""
     most = policy.at_most or 0
     if not roomless and engine.store.count(filter, engine.now()) <= most:
         return None
     total, ranks = 0, array("d")
-    for record in _iterate(engine, filter, gone, roomless=roomless):
+    for record in _iterate(engine, filter, removed_ids, roomless=roomless):
         total += 1
         if is_removable(record, policy):
             ranks.extend(removal_rank(record)[:-1])
     table = np.frombuffer(ranks, np.float64).reshape(-1, 3)
-    over = min(total - most, len(table))
-    if over <= 0:
+    excess = min(total - most, len(table))
+    if excess <= 0:
         return None
     order = np.lexsort((table[:, 2], table[:, 1], table[:, 0]))
-    holds, confidence, at = (float(number) for number in table[order[over - 1]])
+    holds, confidence, at = (float(number) for number in table[order[excess - 1]])
     # Those of equal rank are told apart by their ids, as `removal_rank` does.
     first = int(np.flatnonzero((table[order] == (holds, confidence, at)).all(axis=1))[0])
-    moment = from_micros(int(at))
-    then = filter.narrowed(after=moment, before=moment + _MICROSECOND)
+    time = from_micros(int(at))
+    then = filter.narrowed(after=time, before=time + _MICROSECOND)
     same = (
         record.id
-        for record in _iterate(engine, then, gone, roomless=roomless)
+        for record in _iterate(engine, then, removed_ids, roomless=roomless)
         if removal_rank(record)[:-1] == (holds, confidence, at) and is_removable(record, policy)
     )
-    chosen = heapq.nsmallest(over - first, same)
+    chosen = heapq.nsmallest(excess - first, same)
     return (holds, confidence, at, chosen[-1]) if chosen else (holds, confidence, at, "")
 
 
-def _iterate(engine: Engine, filter: Filter, gone: Container[str], *, roomless: bool = False) -> Iterator[Record]:
+def _iterate(
+    engine: Engine, filter: Filter, removed_ids: Container[str], *, roomless: bool = False
+) -> Iterator[Record]:
     for page in iterate_pages(engine, filter):
-        yield from (record for record in page if record.id not in gone and (not roomless or record.scope.room is None))
+        yield from (
+            record for record in page if record.id not in removed_ids and (not roomless or record.scope.room is None)
+        )
 
 
-def _rank_over_size(engine: Engine, policy: RetentionPolicy, filter: Filter, gone: Container[str]) -> Rank | None:
+def _rank_over_size(
+    engine: Engine, policy: RetentionPolicy, filter: Filter, removed_ids: Container[str]
+) -> Rank | None:
     """Return the rank of the newest that must leave for all to weigh no more than they may; None when none must."""
-    over = sum(content_bytes(record) for record in _iterate(engine, filter, gone)) - (policy.max_bytes or 0)
+    excess_bytes = sum(content_bytes(record) for record in _iterate(engine, filter, removed_ids)) - (
+        policy.max_bytes or 0
+    )
     last: Rank | None = None
     # Oldest first over all kinds: what the kinds give is merged by its moments.
-    streams = [_iterate(engine, filter.narrowed(kinds=(kind,)), gone) for kind in filter.kinds]
+    streams = [_iterate(engine, filter.narrowed(kinds=(kind,)), removed_ids) for kind in filter.kinds]
     for record in heapq.merge(*streams, key=age_rank):
-        if over <= 0:
+        if excess_bytes <= 0:
             break
         if is_removable(record, policy):
-            over -= content_bytes(record)
+            excess_bytes -= content_bytes(record)
             last = age_rank(record)
     return last
 

@@ -46,10 +46,10 @@ def rotate_keys(engine: Engine, scope: Scope, *, reencrypt: bool) -> Receipt:
         return Receipt(ids=())
     engine.tell_workers()
 
-    def follow(given: Receipt, timeout: float) -> Receipt:
+    def follow(receipt: Receipt, timeout: float) -> Receipt:
         for job in jobs:
             runner.follow(Receipt(ids=(), jobs=(job.id,)), timeout, tenant=job.tenant)
-        return Receipt(ids=given.ids, jobs=given.jobs)
+        return Receipt(ids=receipt.ids, jobs=receipt.jobs)
 
     return Receipt(ids=(), jobs=tuple(job.id for job in jobs), status="learning", follow=follow)
 

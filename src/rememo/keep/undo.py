@@ -76,19 +76,19 @@ def _split_learned(
         last = versions[-1] if versions else None
         now = None if last is None or last.superseded_at is not None else last
         deleted = receipt.outcomes[id] == "deleted"
-        left = (
+        remaining = (
             None
             if deleted
             else next((version for version in versions if version.version == receipt.versions[id]), None)
         )
-        thinned = left is None and not deleted
-        if last is not None and not thinned and _same_content(left, now):
-            if is_derived_record(last) and manually_changed(was, left):
+        thinned = remaining is None and not deleted
+        if last is not None and not thinned and _same_content(remaining, now):
+            if is_derived_record(last) and manually_changed(was, remaining):
                 learned[id] = now
             else:
                 plain.append(id)
             continue
-        if last is None or thinned or not is_derived_record(last) or manually_changed(left, now):
+        if last is None or thinned or not is_derived_record(last) or manually_changed(remaining, now):
             raise VersionConflict(
                 f"record {id!r} has changed since the write to undo made its version {receipt.versions[id]};"
                 " undo the later write first, or use rollback()"
@@ -110,15 +110,15 @@ def _make_plan(engine: Engine, scope: Scope, writes: list[Write], to: datetime) 
     A message may have left the memory while what was learned from it stayed, as in a summary: then it leaves so again.
     """
     ending = [write.id for write in writes if isinstance(write, Remove)]
-    known = facts_from(engine, scope.tenant, ending, known_at=to)
-    return _RollbackPlan(writes=writes, still_learned=frozenset(id for id, facts in known.items() if facts))
+    facts_by_source = facts_from(engine, scope.tenant, ending, known_at=to)
+    return _RollbackPlan(writes=writes, still_learned=frozenset(id for id, facts in facts_by_source.items() if facts))
 
 
 def _commit(view: View, plan: Callable[[], _RollbackPlan], operation: str) -> Receipt:
     """Write a plan; one that others overtook is made anew."""
 
-    def write(made: _RollbackPlan) -> Receipt:
-        return view.commit(made.writes, operation=operation, still_learned=made.still_learned)
+    def write(plan: _RollbackPlan) -> Receipt:
+        return view.commit(plan.writes, operation=operation, still_learned=plan.still_learned)
 
     conflicts = (AlreadyExists, NotFound, VersionConflict)  # of a worker that was faster
     return retry_on_conflict(plan, write, f"what the {operation} is about", attempts=_MOST_TRIES, conflicts=conflicts)

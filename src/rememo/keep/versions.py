@@ -33,10 +33,10 @@ def read_states(
     kinds: tuple[str, ...] = (),
 ) -> dict[str, Record]:
     """Return the records as they were known at a moment, or as they are; in quarantine, free, or both."""
-    wanted = list(ids)
+    all_ids = list(ids)
     records: dict[str, Record] = {}
-    for start in range(0, len(wanted), _CHUNK):
-        some = tuple(wanted[start : start + _CHUNK])
+    for start in range(0, len(all_ids), _CHUNK):
+        some = tuple(all_ids[start : start + _CHUNK])
         filter = Filter(scope=scope, kinds=kinds, ids=some, known_at=at, quarantined=quarantined)
         records.update((record.id, record) for record in engine.store.read(filter, engine.now()))
     return records

@@ -110,7 +110,7 @@ class MemoryCollections(Records):
 
     @property
     def summaries(self) -> Summaries:
-        """What stands for messages that are old, many, or gone."""
+        """Summaries of messages that are old, many, or gone."""
         from rememo.collections.summaries import Summaries
 
         return Summaries(self._view)
@@ -138,21 +138,21 @@ class MemoryCollections(Records):
 
     @property
     def quarantine(self) -> Quarantine:
-        """What was held back, and the rules that do so."""
+        """Quarantined records, and the rules that flag them."""
         from rememo.keep.quarantine import Quarantine
 
         return Quarantine(self._view)
 
     @property
     def jobs(self) -> Jobs:
-        """The later work of this tenant, and what went wrong with it."""
+        """The background jobs of this tenant, with the errors of those that failed."""
         from rememo.collections.jobs import Jobs
 
         return Jobs(self._view)
 
     @property
     def kv(self) -> KeyValues:
-        """Key-value state of exactly this scope, with an end."""
+        """Key-value state of exactly this scope, with expiry."""
         from rememo.working.kv import KeyValues
 
         return KeyValues(self._view)
@@ -176,8 +176,8 @@ class MemoryCollections(Records):
         from rememo.working.flow_provider import declare_flow
         from rememo.working.flows import Flow
 
-        made = Flow(self._view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
-        return declare_flow(self._view, made)
+        declared = Flow(self._view, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models)
+        return declare_flow(self._view, declared)
 
     def typed(
         self,
@@ -219,7 +219,7 @@ class MemoryCollections(Records):
 
     @property
     def archive(self) -> Archive:
-        """What was put away before policies removed it."""
+        """Records that policies archived before they removed them."""
         from rememo.keep.archive import Archive
 
         return Archive(self._view)

@@ -72,8 +72,10 @@ class MemoryContext(Records):
         minutes and given again for the same message, until something within reach is written, by any process; `fresh`
         asks anew.
         """
-        said = message.record if isinstance(message, Message) else message
-        return self._composer.compose(self._view, self, said, user=user, include=include, exclude=exclude, fresh=fresh)
+        record = message.record if isinstance(message, Message) else message
+        return self._composer.compose(
+            self._view, self, record, user=user, include=include, exclude=exclude, fresh=fresh
+        )
 
     @property
     def _composer(self) -> Composer:

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from rememo.engine.audit import ActorContext, ComplianceCheck, acting
 from rememo.engine.batch import Batch
@@ -28,6 +27,7 @@ from rememo.model.spelling import usual_spellings
 from rememo.model.times import Clock, now
 from rememo.recall.embed.protocol import Embedder
 from rememo.recall.rerank.protocol import Reranker
+from rememo.runtime.closing import Closing
 from rememo.settings import Settings
 
 _POOL = "pool:"
@@ -36,7 +36,7 @@ M = TypeVar("M", bound="Memory")
 
 
 @usual_spellings
-class Memory(MemoryCollections, MemoryContext, MemoryVersions, MemoryUpkeep):
+class Memory(Closing, MemoryCollections, MemoryContext, MemoryVersions, MemoryUpkeep):
     """What an agent remembers, seen through one scope.
 
     Every read and write obeys the view's scope: labels that are bound must match, labels that are not do not matter.
@@ -135,21 +135,11 @@ class Memory(MemoryCollections, MemoryContext, MemoryVersions, MemoryUpkeep):
 
     def as_of(self, moment: str | datetime) -> Memory:
         """Return a read-only view of what was known at a snapshot or a moment."""
-        return _memory(Memory, self._view.at(self._moment(moment)))
+        return _memory(Memory, self._view.at(self._to_time(moment)))
 
     def close(self) -> None:
-        """Let go of the store, for every view of it; closing twice is harmless."""
+        """Close the store, for every view of it; closing twice is harmless."""
         self._view.engine.close()
-
-    def __enter__(self) -> Self:
-        """Return the memory itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
 
 
 class BatchView(Memory):

@@ -28,21 +28,23 @@ def open_memory_engine(
     """Return the engine of a memory's arguments; what is opened for it is closed with it."""
     address, checked = _address(url), _settings(settings)
     if isinstance(embedder, str):
-        model = default_embedder(checked if embedder == "default" else checked.but(embedder=embedder))
+        opened = default_embedder(checked if embedder == "default" else checked.but(embedder=embedder))
     else:
-        model = _embedder(embedder)
-    asked = _model_of(checked) if llm is None else llm
+        opened = _embedder(embedder)
+    model = _model_of(checked) if llm is None else llm
 
     def models(engine: Engine) -> Modelling | None:
-        if asked is None:
+        if model is None:
             return None
         from rememo.llm.gateway import ModelGateway
 
-        return ModelGateway(engine, asked, owned=llm is None)
+        return ModelGateway(engine, model, owned=llm is None)
 
-    owned = (model,) if model is not embedder and isinstance(model, RemoteEmbedder) else ()
+    owned = (opened,) if opened is not embedder and isinstance(opened, RemoteEmbedder) else ()
     services = EngineServices(worker=_worker, composer=_composer, models=models, reranker=reranker, owned=owned)
-    return open_engine(address, embedder=model, settings=checked, clock=clock, encryption=encryption, services=services)
+    return open_engine(
+        address, embedder=opened, settings=checked, clock=clock, encryption=encryption, services=services
+    )
 
 
 def _worker(engine: Engine) -> Runner:

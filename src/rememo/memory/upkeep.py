@@ -118,12 +118,12 @@ class MemoryUpkeep(Records):
         from rememo.engine.job_payloads import EXTRACT, LEARN, UNLEARN
         from rememo.llm.spending import Ledger
 
-        found = Ledger(self._view.engine).read(self.bound.tenant, days)
+        spending = Ledger(self._view.engine).read(self.bound.tenant, days)
         if not backlog:
-            return found
+            return spending
         from rememo.learn.model_learning import backlog as waiting
 
-        return replace(found, backlog=waiting(self._view.engine, self.bound.tenant, (LEARN, UNLEARN, EXTRACT)))
+        return replace(spending, backlog=waiting(self._view.engine, self.bound.tenant, (LEARN, UNLEARN, EXTRACT)))
 
     def maintain(self, *, dry_run: bool = False) -> Maintenance:
         """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.
@@ -149,7 +149,7 @@ class MemoryUpkeep(Records):
         """Change the embedding model of the whole store; returns how many versions were embedded anew.
 
         The new vectors are built beside the old ones and take over when complete; searches go on meanwhile, and an
-        interrupted run goes on where it stopped. `progress(done, of)` is told how far it is.
+        interrupted run goes on where it stopped. `progress(done, total)` is called after each step.
         """
         from rememo.keep.reembed import reembed
 

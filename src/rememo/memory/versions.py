@@ -68,7 +68,7 @@ class MemoryVersions(Records):
         """Return what was added, removed and changed in this scope from one moment to another, or until now."""
         from rememo.keep.versions import diff
 
-        since, until = self._moment(before), None if after is None else self._moment(after)
+        since, until = self._to_time(before), None if after is None else self._to_time(after)
         if self._view.known_at is not None:
             since, until = min(since, self._view.known_at), min(until or self._view.known_at, self._view.known_at)
         return diff(self._view.engine, self.bound, since, until)
@@ -79,7 +79,7 @@ class MemoryVersions(Records):
 
         self._view.need_present()
         self._view.need_no_batch("rollback()")
-        return roll_back(self._view, self._moment(to))
+        return roll_back(self._view, self._to_time(to))
 
     def undo(self, receipt: Receipt) -> Receipt:
         """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
@@ -97,10 +97,10 @@ class MemoryVersions(Records):
         before = max(to_utc(receipt.recorded_at, "the receipt's recorded_at"), _BEGINNING) - _MICROSECOND
         return undo(self._view, receipt, before)
 
-    def _moment(self, moment: str | datetime) -> datetime:
+    def _to_time(self, moment: str | datetime) -> datetime:
         if isinstance(moment, datetime):
             return to_utc(moment, "the moment")
-        found = self.snapshots().get(check_label(moment, "snapshot"))
-        if found is None:
+        taken_at = self.snapshots().get(check_label(moment, "snapshot"))
+        if taken_at is None:
             raise NotFound(f"there is no snapshot {moment!r}; snapshots() lists them")
-        return found
+        return taken_at

@@ -39,9 +39,9 @@ class OperationLog:
             outcome = error.code if isinstance(error, RememoError) else type(error).__name__
             raise
         finally:
-            taken = round((time.perf_counter() - began) * 1e3, 3)
-            fields = {"operation": operation, "tenant": tenant, "outcome": outcome, "milliseconds": taken}
-            _log.log(self._level, "%s %s in %.1f ms", operation, outcome, taken, extra=fields)
+            milliseconds = round((time.perf_counter() - began) * 1e3, 3)
+            fields = {"operation": operation, "tenant": tenant, "outcome": outcome, "milliseconds": milliseconds}
+            _log.log(self._level, "%s %s in %.1f ms", operation, outcome, milliseconds, extra=fields)
 
 
 def log(level: int | str = "INFO") -> OperationLog:

@@ -124,11 +124,11 @@ class _StoreCollector:
 
 def _server_metrics(engine: Engine) -> Iterator[Metric]:
     """Yield the health of the servers beside the store, if any."""
-    if known := engine.health():
+    if health := engine.health():
         text = "Whether the last call reached a server beside the store."
-        yield _gauge("rememo_server_up", text, [((server.name,), float(server.ok)) for server in known], ("server",))
+        yield _gauge("rememo_server_up", text, [((server.name,), float(server.ok)) for server in health], ("server",))
         failures = CounterMetricFamily("rememo_server_failures", "Calls that did not reach it.", labels=("server",))
-        for server in known:
+        for server in health:
             failures.add_metric((server.name,), server.failures)
         yield failures
 

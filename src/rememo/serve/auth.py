@@ -127,8 +127,10 @@ class ApiKeys:
         kv, now = self._kv, self._now()
         used = {entry.key: json.loads(entry.value) for entry in kv.entries(RESERVED, _LAST_USED, now)}
         keys = [_key_from_json(json.loads(entry.value)) for entry in kv.entries(RESERVED, _SPACE, now)]
-        shown = [replace(key, last_used_at=to_utc(used[key.id], "last use")) if key.id in used else key for key in keys]
-        return sorted(shown, key=lambda key: (key.created_at, key.id))
+        listed = [
+            replace(key, last_used_at=to_utc(used[key.id], "last use")) if key.id in used else key for key in keys
+        ]
+        return sorted(listed, key=lambda key: (key.created_at, key.id))
 
     def any(self) -> bool:
         """Whether a key was ever created: from the first on, every request needs one."""
@@ -165,10 +167,10 @@ class ApiKeys:
         """Check a key's text, and return the key with the proof by which `recheck` accepts it later without the text."""
         prefix, _, rest = text.partition("_")
         id, _, secret = rest.partition("_")
-        held = None
+        key = None
         if prefix == _PREFIX and _is_id(id):
-            held = self._kv.get(RESERVED, _SPACE, id, self._now())
-        stored: dict[str, Any] = {"digests": [_DUMMY]} if held is None else json.loads(held.value)
+            key = self._kv.get(RESERVED, _SPACE, id, self._now())
+        stored: dict[str, Any] = {"digests": [_DUMMY]} if key is None else json.loads(key.value)
         now = self._now()
         # All are compared, and a dummy for unknown keys too: the time it takes reveals nothing.
         fits = [
@@ -176,15 +178,15 @@ class ApiKeys:
             and _is_live(digest, now)
             for digest in stored["digests"]
         ]
-        if held is None or True not in fits:
+        if key is None or True not in fits:
             raise Unauthorised("unknown key; `rememo keys list` shows the keys of this server")
         return self._require_valid(stored, now), stored["digests"][fits.index(True)]["digest"]
 
     def recheck(self, id: str, proof: str) -> ApiKey:
         """Return the present state of a key that was checked before; raises `Unauthorised` when it or its secret has ended."""
         now = self._now()
-        held = self._kv.get(RESERVED, _SPACE, id, now)
-        stored: dict[str, Any] = {"digests": []} if held is None else json.loads(held.value)
+        entry = self._kv.get(RESERVED, _SPACE, id, now)
+        stored: dict[str, Any] = {"digests": []} if entry is None else json.loads(entry.value)
         if not any(
             hmac.compare_digest(digest["digest"], proof) and _is_live(digest, now) for digest in stored["digests"]
         ):
@@ -262,13 +264,13 @@ def _key_from_json(stored: dict[str, Any]) -> ApiKey:
     return ApiKey(**values)
 
 
-def _check_rights(given: Iterable[str]) -> tuple[Right, ...]:
-    wanted = {given} if isinstance(given, str) else set(given)
-    if unknown := wanted - set(RIGHTS):
+def _check_rights(rights: Iterable[str]) -> tuple[Right, ...]:
+    requested = {rights} if isinstance(rights, str) else set(rights)
+    if unknown := requested - set(RIGHTS):
         raise InvalidInput(f"there is no right {min(unknown)!r}; the rights are {', '.join(RIGHTS)}")
-    if not wanted:
+    if not requested:
         raise InvalidInput(f"a key needs a right: {', '.join(RIGHTS)}")
-    return cast("tuple[Right, ...]", tuple(right for right in RIGHTS if right in wanted))
+    return cast("tuple[Right, ...]", tuple(right for right in RIGHTS if right in requested))
 
 
 def _parse_expiry(expires: float | str | timedelta | datetime | None, now: datetime) -> datetime | None:

@@ -7,7 +7,7 @@ from rememo.engine.view import view_of
 from rememo.memory import Memory
 from rememo.model.receipt import Receipt
 
-TALK: Final = (
+MESSAGES: Final = (
     (0, "user", "Good morning! I live in Lisbon and I work at the city hospital."),
     (0, "assistant", "Nice to meet you, Ana. How do you like Lisbon?"),
     (0, "user", "I love it, above all the trams. My cat is called Miso. My favourite colour is green."),
@@ -39,12 +39,12 @@ def load_demo(memory: Memory, *, ask: bool) -> Memory:
     free = {name: value for name, value in _LABELS.items() if getattr(memory.bound, name) is None}
     chat = memory.scope(**free)
     begin = view_of(memory).engine.now() - timedelta(days=_DAYS)
-    talk = [*TALK, (_MOVED, "user", MOVE)]
+    messages = [*MESSAGES, (_MOVED, "user", MOVE)]
     if ask:
         chat.facts.policy("favourite_colour", "ask")
-        talk.append((_MOVED, "user", "My favourite colour is blue."))
+        messages.append((_MOVED, "user", "My favourite colour is blue."))
     receipt: Receipt | None = None
-    for minute, (day, role, text) in enumerate(talk):
+    for minute, (day, role, text) in enumerate(messages):
         receipt = chat.messages.add(role, text, at=begin + timedelta(days=day, minutes=2 * minute))
         receipt.wait()
     chat.documents.add(title="The cat's handbook", text=HANDBOOK, media_type="text/markdown")

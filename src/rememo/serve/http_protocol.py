@@ -139,15 +139,15 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._stop(self._stalled)
         super().resume_writing()
 
-    def _watch_reader(self, left: int) -> None:
+    def _watch_reader(self, unsent: int) -> None:
         self._stop(self._stalled)
-        self._stalled = self.loop.call_later(self._options.stall * 3, self._look_at_reader, left)
+        self._stalled = self.loop.call_later(self._options.stall * 3, self._look_at_reader, unsent)
 
     def _look_at_reader(self, before: int) -> None:
         """Disconnect a client that has read nothing since; a slow one may go on."""
-        left = self.transport.get_write_buffer_size()
-        if left < before:
-            self._watch_reader(left)
+        unsent = self.transport.get_write_buffer_size()
+        if unsent < before:
+            self._watch_reader(unsent)
             return
         _log.warning("a client has read nothing for %g seconds and is disconnected", self._options.stall * 3)
         self.transport.abort()

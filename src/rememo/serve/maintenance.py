@@ -24,7 +24,7 @@ class MaintenanceThread:
         self._seconds = None if every is None else to_seconds(every, "maintain")
         if self._seconds is not None and self._seconds > threading.TIMEOUT_MAX:
             raise InvalidInput(f"maintain={every!r} is longer than a thread can wait")
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._keep_on, name="rememo-upkeep", daemon=True)
 
     @property
@@ -36,7 +36,7 @@ class MaintenanceThread:
         """Maintain every tenant now."""
         tenants = {key.tenant for key in ApiKeys(self._memory).list()} - {ALL_TENANTS}
         for tenant in sorted(tenants | {self._memory.bound.tenant}):
-            if self._over.is_set():
+            if self._stopped.is_set():
                 return
             try:
                 self._of(tenant).maintain()
@@ -46,11 +46,11 @@ class MaintenanceThread:
                 _log.exception("maintaining tenant %s failed", tenant)
 
     def _of(self, tenant: str) -> Memory:
-        own = self._memory
-        return own if tenant == own.bound.tenant else own.scope(tenant=tenant)
+        memory = self._memory
+        return memory if tenant == memory.bound.tenant else memory.scope(tenant=tenant)
 
     def _keep_on(self) -> None:
-        while not self._over.wait(self._seconds):
+        while not self._stopped.wait(self._seconds):
             self.once()
 
     def __enter__(self) -> Self:
@@ -67,6 +67,6 @@ class MaintenanceThread:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop after the current tenant."""
-        self._over.set()
+        self._stopped.set()
         if self._thread.is_alive():
             self._thread.join(_PATIENCE)

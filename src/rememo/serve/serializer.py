@@ -92,12 +92,12 @@ def field_names(kind: type) -> tuple[str, ...]:
         return tuple(cast("Any", kind)._fields)
     if not is_dataclass(kind):
         return ()
-    own = [field.name for field in fields(kind) if field.name not in _FUNCTIONS]
+    names = [field.name for field in fields(kind) if field.name not in _FUNCTIONS]
     members: list[tuple[str, Any]] = getmembers(kind, lambda member: isinstance(member, property))
     more = [name for name, _ in members if not name.startswith("_")]
-    if "ids" in own:
+    if "ids" in names:
         more = [name for name in more if name not in _SINGLE_WRITE_ONLY]
-    return (*own, *more)
+    return (*names, *more)
 
 
 def _state_to_json(state: State) -> dict[str, Any]:

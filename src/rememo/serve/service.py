@@ -28,7 +28,7 @@ from rememo.serve.limits import (
 )
 from rememo.serve.loopback import clients_behind_proxies, hostname, is_local, is_loopback
 from rememo.serve.rest.operations import Reach, Right
-from rememo.serve.rest.signature import parse_moment
+from rememo.serve.rest.signature import parse_time_or_snapshot
 from rememo.serve.token_buckets import TokenBuckets
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ _ANONYMOUS: Final = ApiKey(
     id="open", name="", tenant=ALL_TENANTS, rights=RIGHTS, created_at=datetime(1970, 1, 1, tzinfo=UTC)
 )
 """The key of local requests to a server without keys."""
-_UNPROVEN: Final = "\x00"
+_UNVERIFIED: Final = "\x00"
 """The tenant that unverified requests count against; no label can have this value."""
 _DIGITS: Final = 20
 _ROOT_PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)+", re.ASCII)
@@ -129,7 +129,7 @@ class Service:
         self.exports = ConcurrencyLimit("exports", transfers, of_key=transfers // 4, of_tenant=transfers // 2)
         # An import lies on the disk until it is in.
         self.imports = ConcurrencyLimit("imports", transfers // 4, of_key=1, of_tenant=transfers // 8)
-        self._proven = VerifiedKeys()
+        self._verified = VerifiedKeys()
         self._threads = FairThreadPool(options.threads, options.queue)
         # Calls that only wait for jobs have threads of their own, and block no others.
         self._waiting = FairThreadPool(options.threads, options.queue)
@@ -143,18 +143,20 @@ class Service:
 
     def begin(self, request: Request) -> Requester:
         """Return the requester that a request counts against: its verified key, else its address."""
-        known = self._proven.find(_credentials(request))
-        return Requester(*known) if known else Requester(_UNPROVEN, request.client.host if request.client else "")
+        verified = self._verified.find(_credentials(request))
+        return (
+            Requester(*verified) if verified else Requester(_UNVERIFIED, request.client.host if request.client else "")
+        )
 
     def is_verified(self, request: Request) -> bool:
         """Whether the credentials of a request were verified before; they are checked again all the same."""
-        return self._proven.find(_credentials(request)) is not None
+        return self._verified.find(_credentials(request)) is not None
 
     def mark_verified(self, request: Request, key: ApiKey) -> None:
         """Count a request, and later ones with the same credentials, against its key."""
-        if (asker := current_requester()) is not SERVER:
-            asker.tenant, asker.key = key.tenant, key.id
-        self._proven.add(_credentials(request), (key.tenant, key.id))
+        if (requester := current_requester()) is not SERVER:
+            requester.tenant, requester.key = key.tenant, key.id
+        self._verified.add(_credentials(request), (key.tenant, key.id))
 
     def degraded(self) -> list[str]:
         """Return the names of unavailable parts, `kv` or `embedder`; names only, since the route needs no key."""
@@ -173,11 +175,11 @@ class Service:
 
     def authenticate(self, request: Request) -> ApiKey:
         """Authenticate a request and count it, on the calling thread."""
-        given = request.headers.get("authorization")
-        scheme, _, text = (given or "").partition(" ")
+        authorization = request.headers.get("authorization")
+        scheme, _, text = (authorization or "").partition(" ")
         # Clients of mem0 always send a key, so a server without keys accepts any of theirs.
-        is_open = (given is None or scheme.lower() == "token") and is_local(request) and not self.keys.any()
-        if given is not None and not is_open:
+        is_open = (authorization is None or scheme.lower() == "token") and is_local(request) and not self.keys.any()
+        if authorization is not None and not is_open:
             if scheme.lower() not in ("bearer", "token"):
                 raise Unauthorised("send the key as `Authorization: Bearer rememo_…`")
             key = self.keys.check(text.strip())
@@ -233,9 +235,9 @@ class Service:
 
     def reauthenticate(self, request: Request, key: ApiKey) -> None:
         """Raise `Unauthorised` when the key of a long-running request is no longer valid."""
-        given = request.headers.get("authorization")
-        if given is not None:
-            self.keys.check(given.partition(" ")[2].strip())
+        authorization = request.headers.get("authorization")
+        if authorization is not None:
+            self.keys.check(authorization.partition(" ")[2].strip())
         elif key.id != _ANONYMOUS.id or self.keys.any():
             raise Unauthorised("this server needs a key now: send it as `Authorization: Bearer rememo_…`")
 
@@ -261,23 +263,23 @@ class Service:
 
     def view(self, key: ApiKey, route: dict[str, list[str]]) -> Memory:
         """Return the view of a key, narrowed by the scope parameters of a request; never wider than the key."""
-        words = {name: values[0] for name, values in route.items() if name != "as_of"}
-        tenant = check_label(words.get("tenant", key.scope.tenant), "tenant")
+        query = {name: values[0] for name, values in route.items() if name != "as_of"}
+        tenant = check_label(query.get("tenant", key.scope.tenant), "tenant")
         if key.tenant not in (ALL_TENANTS, tenant) or tenant == RESERVED:
             raise Forbidden(f"key {key.id} has no access to tenant {tenant!r}")
         reach: Scope = replace(key.scope, tenant=tenant)
-        labels = {name: words[name] for name in LABELS if name in words}
+        labels = {name: query[name] for name in LABELS if name in query}
         for name, value in labels.items():
-            held = getattr(reach, name)
-            if held is not None and held != value:
-                raise Forbidden(f"key {key.id} is bound to {name} {held!r}, and has no access to {value!r}")
+            bound = getattr(reach, name)
+            if bound is not None and bound != value:
+                raise Forbidden(f"key {key.id} is bound to {name} {bound!r}, and has no access to {value!r}")
         memory = walled(self.memory, reach).scope(**labels)
-        if "pool" in words:
+        if "pool" in query:
             if key.is_bound:
                 raise Forbidden(f"key {key.id} is bound to labels and has no access to pools")
-            memory = memory.pool(words["pool"])
-        for moment in route.get("as_of", ()):
-            memory = memory.as_of(parse_moment(moment))
+            memory = memory.pool(query["pool"])
+        for as_of in route.get("as_of", ()):
+            memory = memory.as_of(parse_time_or_snapshot(as_of))
         return memory
 
 

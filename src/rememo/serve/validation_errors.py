@@ -67,33 +67,33 @@ def describe_errors(error: "ValidationError") -> str:
     return "; ".join(problem for _, problem in list_errors(error)[:_MOST_ERRORS])
 
 
-def _describe_error(place: str, group: "list[ErrorDetails]") -> str:
+def _describe_error(field: str, group: "list[ErrorDetails]") -> str:
     problem = group[0]
     kind, value = problem["type"], problem["input"]
-    own = _CHECKS.get(place.rpartition(".")[2])
-    if own is not None and kind != "missing":
+    check = _CHECKS.get(field.rpartition(".")[2])
+    if check is not None and kind != "missing":
         try:
-            own(value)
+            check(value)
         except InvalidInput as error:
             return str(error)
     nouns = list(dict.fromkeys(_NOUNS[each["type"]] for each in group if each["type"] in _NOUNS))
     if kind == "missing":
-        return f"{place} is missing"
+        return f"{field} is missing"
     if kind == "extra_forbidden":
-        return f"{place} is not a known field"
+        return f"{field} is not a known field"
     if kind == "json_invalid":
         return f"not valid JSON: {problem.get('ctx', {}).get('error', problem['msg'])}"
     if nouns and len(group) == len([each for each in group if each["type"] in _NOUNS]):
-        shown = reprlib.repr(value) if kind in _SHOW_VALUE and len(group) == 1 else type(value).__name__
-        return f"{place} must be {' or '.join(nouns)}, not {shown}"
+        described = reprlib.repr(value) if kind in _SHOW_VALUE and len(group) == 1 else type(value).__name__
+        return f"{field} must be {' or '.join(nouns)}, not {described}"
     if kind in _TIME_ERRORS:
-        return f"{place} is not an ISO 8601 time: {reprlib.repr(value)}"
+        return f"{field} is not an ISO 8601 time: {reprlib.repr(value)}"
     if kind == "literal_error":
         choice = str(problem.get("ctx", {}).get("expected", "")).replace("'", '"')
-        return f"{place} must be {choice}, not {reprlib.repr(value)}"
+        return f"{field} must be {choice}, not {reprlib.repr(value)}"
     if kind == "value_error" and isinstance(cause := problem.get("ctx", {}).get("error"), InvalidInput):
-        return f"{place}: {cause}"
-    return f"{place}: {problem['msg']}"
+        return f"{field}: {cause}"
+    return f"{field}: {problem['msg']}"
 
 
 def _location(loc: tuple[Any, ...]) -> str:

@@ -5,21 +5,14 @@ from datetime import datetime
 
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Receipt
-from rememo.model.record import Record
+from rememo.model.record_wrapper import RecordWrapper
 from rememo.model.times import to_utc
 from rememo.summary.stored import EXTRACTIVE, summary_body
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(RecordWrapper):
     """What stands for some messages of a room."""
-
-    record: Record
-
-    @property
-    def id(self) -> str:
-        """The record's id."""
-        return self.record.id
 
     @property
     def text(self) -> str:

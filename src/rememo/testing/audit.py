@@ -55,8 +55,8 @@ class AuditSuite(Suite):
 
     @pytest.mark.requirement("audit.trail")
     def test_the_trail_is_read_back_page_by_page(self, audited: Memory) -> None:
-        for place in range(7):
-            audited.scope(user="alice" if place % 2 else "bob").add("x", id=f"n{place}")
+        for number in range(7):
+            audited.scope(user="alice" if number % 2 else "bob").add("x", id=f"n{number}")
         numbers, up_to = list[int](), None
         while page := audited.audit.list(limit=3, up_to=up_to):
             numbers += [entry.number for entry in reversed(page)]

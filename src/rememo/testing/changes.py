@@ -38,8 +38,8 @@ class ChangeFeedSuite(Suite):
         ]
         assert [change.at for change in every] == sorted({change.at for change in every})
         assert memory.changes(after=then) == every[2:]
-        for place, change in enumerate(every):
-            assert memory.changes(after=change.cursor) == every[place + 1 :]
+        for index, change in enumerate(every):
+            assert memory.changes(after=change.cursor) == every[index + 1 :]
 
     def test_a_page_may_end_within_a_write(self, memory: Memory) -> None:
         memory.add_many([{"text": str(number), "id": str(number)} for number in range(5)])

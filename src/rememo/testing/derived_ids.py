@@ -36,7 +36,7 @@ def fact_objects(memory: Memory) -> list[str]:
 
 def put_strangers(memory: Memory, clock: ManualClock, names: list[str]) -> dict[str, str]:
     """Put notes of somebody else under the ids of what names stand for, as only an older release could; returns the ids."""
-    engine, taken = engine_of(memory), dict[str, str]()
+    engine, record_ids = engine_of(memory), dict[str, str]()
     for name in names:
         id = str(engine.ids.derive("default", name))
         home = Scope(tenant="default", user="mallory")
@@ -45,8 +45,8 @@ def put_strangers(memory: Memory, clock: ManualClock, names: list[str]) -> dict[
             recorded_at=clock(),
         )  # fmt: skip
         engine.store.load([StoredVersion(record=record, speaker=None, vector=None)])
-        taken[name] = id
-    return taken
+        record_ids[name] = id
+    return record_ids
 
 
 class DerivedIdSuite(Suite):
@@ -89,24 +89,24 @@ class DerivedIdSuite(Suite):
     def test_a_workbench_that_is_brought_in_claims_no_derived_id(self, memory: Memory) -> None:
         mallory = memory.scope(user="mallory", room="chat")
         mallory.messages.add("user", "mine", learn=False)
-        given: dict[str, Any] = mallory.working.export()
-        given["messages"][0]["id"] = FORGED_ID
-        mallory.working.import_(given)
+        exported: dict[str, Any] = mallory.working.export()
+        exported["messages"][0]["id"] = FORGED_ID
+        mallory.working.import_(exported)
         (message,) = mallory.messages.history()
         assert (message.content, message.id) != ("mine", FORGED_ID)
         with pytest.raises(NotFound):
             memory.get(FORGED_ID)
         # What is brought in again is the same.
-        mallory.working.import_(given)
+        mallory.working.import_(exported)
         assert [message.id for message in mallory.messages.history()] == [message.id]
 
     @pytest.mark.requirement("encrypt.content")
     def test_a_platforms_message_keeps_its_id_from_one_workbench_to_another(self, memory: Memory) -> None:
         chat = memory.scope(user="ana", room="chat")
         id = chat.messages.add("user", "said there", external_id=("chat", 1), learn=False).id
-        given = chat.working.export()
+        exported = chat.working.export()
         chat.messages.clear()
-        chat.working.import_(given)
+        chat.working.import_(exported)
         assert [message.id for message in chat.messages.history()] == [id]
         assert chat.messages.add("user", "said there", external_id=("chat", 1)).outcome == "ignored"
 

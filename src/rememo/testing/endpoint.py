@@ -16,11 +16,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
+
+from rememo.runtime.closing import Closing
 
 CHAT: Final = "/chat/completions"
 EMBEDDINGS: Final = "/embeddings"
-MODELS: Final = "/models"
 _OK: Final = 200
 
 
@@ -98,7 +99,7 @@ class ReceivedRequest:
         return "\n".join(str(message["content"]) for message in self.body.get("messages", []))
 
 
-class ScriptedEndpoint:
+class ScriptedEndpoint(Closing):
     """Answers `/v1/chat/completions`, `/v1/embeddings` and `/v1/models` on loopback as told; thread-safe.
 
     Scripted answers are used up in their order, path by path; after them, and without any, `default` answers chats and
@@ -175,12 +176,6 @@ class ScriptedEndpoint:
         self.release()
         self.down()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     # ---- inside
 
     def _next(self, request: ReceivedRequest) -> Reply:
@@ -194,8 +189,8 @@ class ScriptedEndpoint:
         return scripted(request.body) if callable(scripted) else scripted
 
     def _vectors(self, body: Mapping[str, Any]) -> list[list[float]]:
-        given = body.get("input", [])
-        texts = [given] if isinstance(given, str) else given
+        inputs = body.get("input", [])
+        texts = [inputs] if isinstance(inputs, str) else inputs
         return [vector_of(str(text), int(body.get("dimensions") or self.dimension)) for text in texts]
 
     @contextlib.contextmanager
@@ -214,7 +209,7 @@ class ScriptedEndpoint:
 def vector_of(text: str, dimension: int) -> list[float]:
     """Return the vector of a text: the same for the same text, of unit length."""
     digest = hashlib.shake_256(text.encode()).digest(dimension * 2)
-    numbers = [int.from_bytes(digest[place * 2 : place * 2 + 2]) / 32_768 - 1 for place in range(dimension)]
+    numbers = [int.from_bytes(digest[index * 2 : index * 2 + 2]) / 32_768 - 1 for index in range(dimension)]
     length = math.sqrt(sum(number * number for number in numbers)) or 1.0
     return [number / length for number in numbers]
 
@@ -291,7 +286,7 @@ class _EndpointHandler(BaseHTTPRequestHandler):
                 error = {"error": {"message": answer.message, "type": "scripted", "code": None}}
                 self._json(answer.status, error, retry_after=answer.retry_after)
             case VectorReply(rows=rows):
-                data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
+                data = [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)]
                 words = len(str(body.get("input")).split())
                 usage = {"prompt_tokens": words, "total_tokens": words}
                 self._json(_OK, {"object": "list", "data": data, "model": body.get("model"), "usage": usage})
@@ -336,8 +331,8 @@ class _EndpointHandler(BaseHTTPRequestHandler):
 
 
 def _usage(answer: ChatReply, body: dict[str, Any]) -> dict[str, Any]:
-    shown_words = sum(len(str(message.get("content")).split()) for message in body.get("messages", []))
-    prompt, completion = answer.usage or (shown_words, len((answer.text or "").split()))
+    prompt_words = sum(len(str(message.get("content")).split()) for message in body.get("messages", []))
+    prompt, completion = answer.usage or (prompt_words, len((answer.text or "").split()))
     if prompt < 0:
         return {}
     counts = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}

@@ -30,19 +30,19 @@ class KeyValueSuite(Suite):
         assert memory.kv.version("k") == 0
 
     def test_versions_of_several_at_once(self, memory: Memory, clock: ManualClock) -> None:
-        kv, place = view_of(memory).engine.kv, "[null,null,null]"
+        kv, space = view_of(memory).engine.kv, "[null,null,null]"
         memory.kv.set("a", 1)
         memory.kv.set("a", 2)
         memory.kv.set("b", 1, ttl=60, sliding=True)
         memory.scope(user="u").kv.set("c", 1)
-        wanted = [(place, "a"), (place, "b"), (place, "c"), ('[null,"u",null]', "c")]
-        versions = kv.versions("default", wanted, clock())
+        expected = [(space, "a"), (space, "b"), (space, "c"), ('[null,"u",null]', "c")]
+        versions = kv.versions("default", expected, clock())
         assert versions == (memory.kv.version("a"), 1, 0, 1)
         assert kv.versions("default", [], clock()) == ()
         clock.advance(50)
-        kv.versions("default", wanted, clock())
+        kv.versions("default", expected, clock())
         clock.advance(20)
-        assert kv.versions("default", wanted, clock())[1] == 0, "looking at it must not prolong it"
+        assert kv.versions("default", expected, clock())[1] == 0, "looking at it must not prolong it"
 
     @given(value=JSON)
     @examples(40)

@@ -51,7 +51,7 @@ class DatabasePool:
         self._url = url
         self._prefix = f"rememo_test_{os.getpid()}"
         self._numbers = count()
-        self._made: list[str] = []
+        self._created: list[str] = []
         self._clean: list[str] = []
         self._template = f"{self._prefix}_template"
         self._run(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(self._template)))
@@ -73,7 +73,7 @@ class DatabasePool:
         self._run(
             sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(self._template))
         )
-        self._made.append(name)
+        self._created.append(name)
         return name
 
     def take_back(self, name: str) -> None:
@@ -84,16 +84,16 @@ class DatabasePool:
 
     def close(self) -> None:
         """Remove all of them."""
-        for name in (*self._made, self._template):
+        for name in (*self._created, self._template):
             self._run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @contextmanager
 def lend_databases() -> Generator[DatabasePool]:
     """Give databases on the server that `REMEMO_TEST_POSTGRES` names, or on one that is started for it."""
-    given: Any = os.environ.get(VARIABLE)
-    if given:
-        databases = DatabasePool(given)
+    address: Any = os.environ.get(VARIABLE)
+    if address:
+        databases = DatabasePool(address)
         yield databases
         databases.close()
     else:

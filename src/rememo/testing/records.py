@@ -108,9 +108,9 @@ class RecordSuite(Suite):
         assert made == sorted(set(made))
 
     def test_reads_return_copies(self, memory: Memory) -> None:
-        given = {"tags": ["a"]}
-        id = memory.add("mine", metadata=given, data=given).id
-        given["tags"].append("later")
+        original = {"tags": ["a"]}
+        id = memory.add("mine", metadata=original, data=original).id
+        original["tags"].append("later")
         record = memory.get(id)
         record.metadata["tags"].append("b")
         record.data.clear()

@@ -46,19 +46,19 @@ class RedisPrefixes:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._made: list[str] = []
+        self._created: list[str] = []
 
     def lend(self) -> str:
         """Return an address where nothing is yet."""
         prefix = f"test-{os.getpid()}-{next(_numbers)}"
-        self._made.append(prefix)
+        self._created.append(prefix)
         return f"{self._url}{'&' if '?' in self._url else '?'}prefix={prefix}"
 
     def close(self) -> None:
         """Remove what was made there."""
         driver: Any = redis.Redis
         with driver.from_url(self._url) as client:
-            for prefix in self._made:
+            for prefix in self._created:
                 for key in client.scan_iter(f"{prefix}:*", count=1000):
                     client.delete(key)
 
@@ -67,9 +67,9 @@ class RedisPrefixes:
 def lend_prefixes(kind: str) -> Generator[RedisPrefixes]:
     """Give addresses on a server of a kind: one of `servers()`."""
     if kind == "yours":
-        places = RedisPrefixes(os.environ[VARIABLE])
-        yield places
-        places.close()
+        prefixes = RedisPrefixes(os.environ[VARIABLE])
+        yield prefixes
+        prefixes.close()
     else:
         with RedisServer(program=None if kind == "valkey" else shutil.which(kind)) as server:
             yield RedisPrefixes(server.url().partition("?")[0])

@@ -69,9 +69,9 @@ class RetentionSuite(Suite):
     def test_a_room_keeps_its_surest_and_newest_facts(self, memory: Memory, clock: ManualClock) -> None:
         for name in ("a", "b"):
             room = memory.scope(room=name)
-            for place, confidence in enumerate([0.9, 0.5, 0.5, 0.7, 0.5]):
+            for number, confidence in enumerate([0.9, 0.5, 0.5, 0.7, 0.5]):
                 clock.advance()
-                room.facts.add("ana", "likes", f"thing {place}", confidence=confidence)
+                room.facts.add("ana", "likes", f"thing {number}", confidence=confidence)
         memory.scope(room="b").facts.add("ana", "likes", "one more", confidence=0.95)
         memory.facts.add("bo", "likes", "being free", confidence=0.1)
         memory.retention.use("facts", at_most=3)
@@ -87,7 +87,7 @@ class RetentionSuite(Suite):
         assert memory.verify().ok
 
     def test_equal_ones_leave_until_the_number_is_right(self, memory: Memory) -> None:
-        memory.scope(room="r").add_many([{"text": f"t{place}"} for place in range(50)])
+        memory.scope(room="r").add_many([{"text": f"t{number}"} for number in range(50)])
         memory.add("elsewhere", kind="post")
         memory.retention.set("few", kind="note", at_most=20)
         assert memory.maintain().done == 30
@@ -95,18 +95,18 @@ class RetentionSuite(Suite):
         assert memory.count(kind="note") == 20
 
     def test_all_together_weigh_no_more_than_they_may(self, memory: Memory, clock: ManualClock) -> None:
-        for place in range(10):
+        for number in range(10):
             clock.advance()
-            kind = "note" if place % 2 else "post"
-            memory.add(f"{place}" * 100, kind=kind, pinned=place == 0, importance=0.9 if place == 1 else None)
+            kind = "note" if number % 2 else "post"
+            memory.add(f"{number}" * 100, kind=kind, pinned=number == 0, importance=0.9 if number == 1 else None)
         memory.retention.set("size", max_bytes=500, keep_important=0.8)
         assert memory.maintain().done == 5
         assert [text[0] for text in texts(memory.list())] == ["0", "1", "7", "8", "9"]
 
     def test_what_leaves_by_one_bound_is_not_counted_by_another(self, memory: Memory, clock: ManualClock) -> None:
-        for place, sure in enumerate([0.9, 0.9, 0.1, 0.2, 0.3]):
-            memory.facts.add(f"s{place}", "likes", "x" * 90, confidence=sure)
-            clock.advance(2 * DAY if place == 1 else 1)
+        for number, sure in enumerate([0.9, 0.9, 0.1, 0.2, 0.3]):
+            memory.facts.add(f"s{number}", "likes", "x" * 90, confidence=sure)
+            clock.advance(2 * DAY if number == 1 else 1)
         four = 4 * max(content_bytes(fact) for fact in memory.list(kind="fact"))
         memory.retention.set("small", kind="fact", older_than="1d", at_most=3, max_bytes=four)
         would = only_policy_run(memory.maintain(dry_run=True))
@@ -227,7 +227,7 @@ class RetentionSuite(Suite):
 
     def test_a_run_is_taken_back(self, memory: Memory, clock: ManualClock) -> None:
         room = memory.scope(room="r")
-        room.add_many([{"text": f"number {place}", "kind": "message"} for place in range(120)])
+        room.add_many([{"text": f"number {number}", "kind": "message"} for number in range(120)])
         clock.advance(40 * DAY)
         room.add("stays")
         before = room.list(limit=200)
@@ -318,7 +318,7 @@ class RetentionSuite(Suite):
         self, open_memory: OpenMemory, clock: ManualClock, tmp_path: Any
     ) -> None:
         memory = open_memory(settings=Settings(archive=str(tmp_path / "archive")))
-        ids = [memory.scope(user="ana").add(f"said {place}", kind="post").id for place in range(5)]
+        ids = [memory.scope(user="ana").add(f"said {number}", kind="post").id for number in range(5)]
         memory.update(ids[0], text="said otherwise")
         clock.advance(40 * DAY)
         memory.add("stays")

@@ -151,13 +151,13 @@ class MemoryMachine(RuleBasedStateMachine):
         word=st.sampled_from(WORDS),
     )
     def update(self, tenant: str, user: str | None, id: str, word: str) -> None:
-        view, known = self._view(tenant, user), self._live(tenant).get(id)
-        if known is None or user not in (None, known.user):
+        view, expected = self._view(tenant, user), self._live(tenant).get(id)
+        if expected is None or user not in (None, expected.user):
             with pytest.raises(NotFound):
                 view.update(id, text=word)
             return
         receipt = view.update(id, text=record_text(id, word))
-        self._revised(tenant, known, receipt, text=record_text(id, word))
+        self._revised(tenant, expected, receipt, text=record_text(id, word))
         self._wrote(tenant, receipt)
 
     def _revised(self, tenant: str, known: ExpectedRecord, receipt: Receipt, **changes: Any) -> None:
@@ -169,8 +169,8 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(tenant=A_TENANT, user=st.sampled_from(USERS), id=st.sampled_from(IDS))
     def delete(self, tenant: str, user: str | None, id: str) -> None:
-        view, known = self._view(tenant, user), self._live(tenant).get(id)
-        if known is None or user not in (None, known.user):
+        view, expected = self._view(tenant, user), self._live(tenant).get(id)
+        if expected is None or user not in (None, expected.user):
             with pytest.raises(NotFound):
                 view.delete(id)
             return
@@ -261,14 +261,14 @@ class MemoryMachine(RuleBasedStateMachine):
         then = model.at(model.snapshots[name])
         receipt = self._view(tenant).rollback(name)
         current = {id: record for id, record in model.records.items() if record.visible(now)}
-        wanted = {
+        expected = {
             id: then.get(id)
             for id in {*then, *current}
             if (then[id].version if id in then else None) != (current[id].version if id in current else None)
         }
         # What has expired since may be brought back as it was, expired, or left: it cannot be seen either way.
-        self._went_back(tenant, receipt, {id: record for id, record in wanted.items() if id in receipt.ids})
-        assert {id for id, record in wanted.items() if record is None or record.visible(now)} <= set(receipt.ids)
+        self._went_back(tenant, receipt, {id: record for id, record in expected.items() if id in receipt.ids})
+        assert {id for id, record in expected.items() if record is None or record.visible(now)} <= set(receipt.ids)
 
     def _went_back(self, tenant: str, receipt: Receipt, wanted: dict[str, ExpectedRecord | None]) -> None:
         model = self.models[tenant]
@@ -292,10 +292,10 @@ class MemoryMachine(RuleBasedStateMachine):
     def maintain(self) -> None:
         self.memory.maintain()
         for tenant, model in self.models.items():
-            gone = [id for id, record in model.records.items() if not record.visible(self.clock())]
-            for id in gone:
+            expired = [id for id, record in model.records.items() if not record.visible(self.clock())]
+            for id in expired:
                 del model.records[id]
-            if gone:
+            if expired:
                 model.undoable = None
                 self._snapshot(tenant)
 

@@ -46,23 +46,23 @@ class Cached(ViewHolder):
 
         A value that was written or forgotten while it was being loaded is returned, but not held.
         """
-        kv, place = self._view.engine.kv, (self._tenant, self._space, check_label(key, "key"))
-        entry = kv.get(*place, self._view.engine.now())
-        held: dict[str, Any] = {} if entry is None else json.loads(entry.value)
-        if "value" in held:
-            return held["value"]
+        kv, kv_key = self._view.engine.kv, (self._tenant, self._space, check_label(key, "key"))
+        entry = kv.get(*kv_key, self._view.engine.now())
+        stored: dict[str, Any] = {} if entry is None else json.loads(entry.value)
+        if "value" in stored:
+            return stored["value"]
         # A mark stands for the load: whoever writes meanwhile takes it away, and then the load is out of date.
         mark = None
         if entry is None:
-            mark = kv.set(*place, _LOADING, self._view.engine.now(), ttl=_LONGEST_LOAD, expected=0)
+            mark = kv.set(*kv_key, _LOADING, self._view.engine.now(), ttl=_LONGEST_LOAD, expected=0)
         try:
             text = self._to_json(key, self._load_value(key))
         except BaseException:
             if mark is not None:
-                kv.delete(*place, self._view.engine.now())
+                kv.delete(*kv_key, self._view.engine.now())
             raise
         if mark is not None:
-            kv.set(*place, text, self._view.engine.now(), ttl=self._ttl, sliding=self._sliding, expected=mark)
+            kv.set(*kv_key, text, self._view.engine.now(), ttl=self._ttl, sliding=self._sliding, expected=mark)
         return json.loads(text)["value"]
 
     def set(self, key: str, value: Any) -> None:
@@ -83,8 +83,8 @@ class Cached(ViewHolder):
 
     def invalidate(self, pattern: str = "*") -> int:
         """Load anew the next time whatever a glob pattern matches; returns how many were held."""
-        place = self._tenant, self._space, check_label(pattern, "pattern")
-        return self._view.engine.kv.invalidate(*place, self._view.engine.now())
+        kv_key = self._tenant, self._space, check_label(pattern, "pattern")
+        return self._view.engine.kv.invalidate(*kv_key, self._view.engine.now())
 
     def _load_value(self, key: str) -> Any:
         value = self._load(key)

@@ -88,12 +88,12 @@ class ContextValues(Collection):
     def all(self) -> dict[str, Any]:
         """Return every value by its name, sorted by name."""
         records = self._read(self._filter(data={"use": CONTEXT}), None)
-        held = {
+        values = {
             record.data["name"]: record.data["value"]
             for record in records
             if record.scope == self._view.scope and is_value(record, record.scope)
         }
-        return dict(sorted(held.items()))
+        return dict(sorted(values.items()))
 
     def _fields(self, name: str, value: Any, *, on_conflict: str = "error") -> dict[str, Any]:
         rule = self._rules.get(check_label(name, "name"))
@@ -108,11 +108,11 @@ def _value(record: Record | None, default: Any) -> Any:
 def value_fields(view: View, use: str, name: str, value: Any, on_conflict: str = "error") -> dict[str, Any]:
     """Return the record of a value, as `View.put` takes it."""
     settings = view.engine.settings
-    held = check_json(value, name, max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1)
+    checked = check_json(value, name, max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1)
     return {
         "text": "",
         "kind": STATE,
-        "data": {"use": use, "name": name, "value": held},
+        "data": {"use": use, "name": name, "value": checked},
         "id": value_id(view.engine, view.scope, use, name),
         "on_conflict": on_conflict,
     }

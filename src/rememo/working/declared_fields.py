@@ -37,7 +37,7 @@ class DeclaredField:
         self._owner = owner
         self._name = name
         self._has_default = name in owner.__dict__
-        self._given = owner.__dict__.get(name)
+        self._class_value = owner.__dict__.get(name)
 
     @property
     def _title(self) -> str:
@@ -50,38 +50,38 @@ class DeclaredField:
         except (NameError, TypeError) as error:
             raise InvalidInput(f"the type of {self._title} cannot be checked: {error}") from None
         # Made at run time, so no checker can read it.
-        whole = getitem(cast("Any", Annotated), (hint, self._given)) if self._is_field_info else hint
+        whole = getitem(cast("Any", Annotated), (hint, self._class_value)) if self._is_field_info else hint
         return TypeSchema(whole, self._title, _UNBOUND, f"read it by context.get({self._name!r}) and set it anew")
 
     @property
     def _is_field_info(self) -> bool:
         """Whether the default is pydantic's `Field(…)`."""
-        return hasattr(self._given, "get_default") and hasattr(self._given, "default_factory")
+        return hasattr(self._class_value, "get_default") and hasattr(self._class_value, "default_factory")
 
     def default(self) -> Any:
         """Return a default of its own; a field without one raises `NotFound`."""
-        given = self._given
+        value = self._class_value
         if self._is_field_info:
-            given = given.get_default(call_default_factory=True)  # pyright: ignore[reportOptionalMemberAccess] - seen
-            if type(given).__name__ == "PydanticUndefinedType":
+            value = value.get_default(call_default_factory=True)  # pyright: ignore[reportOptionalMemberAccess] - seen
+            if type(value).__name__ == "PydanticUndefinedType":
                 raise NotFound(f"{self._title} was never set and has no default")
         elif not self._has_default:
             raise NotFound(f"{self._title} was never set and has no default")
-        return self.loaded(self.stored(given))
+        return self.loaded(self.stored(value))
 
     def stored(self, value: Any) -> Json:
         """Return the JSON of a value; one of another type, or one that could not be read again, is refused."""
         return json.loads(self._shape.dump(value)[0])
 
-    def loaded(self, held: Json) -> Any:
+    def loaded(self, stored: Json) -> Any:
         """Return the value of its JSON; what does not fit the type any more raises `TypeMismatch`."""
-        return self._shape.load(dump_json(held))
+        return self._shape.load(dump_json(stored))
 
     def __get__(self, bench: Workbench | None, owner: type) -> Any:
         if bench is None:
             return self
-        held = bench.context.get(self._name, self)
-        return self.default() if held is self else self.loaded(held)
+        value = bench.context.get(self._name, self)
+        return self.default() if value is self else self.loaded(value)
 
     def __set__(self, bench: Workbench, value: Any) -> None:
         bench.context.set(self._name, value)

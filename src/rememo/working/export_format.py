@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from rememo.collections.base import check_choice, check_external_id, check_priority, value_id
 from rememo.collections.limits import MessageLimits, read_limits
-from rememo.collections.tasks import STATUSES
+from rememo.collections.plan_item import STATUSES
 from rememo.collections.thoughts import STEPS
 from rememo.collections.working_limits import LIMITS, WorkingLimits
 from rememo.engine.engine import Engine
@@ -94,9 +94,9 @@ def _entry(scope: Scope, record: Record) -> dict[str, Any]:
     if labels := _inner(scope, record.scope):
         entry["labels"] = labels
     for name in _TIMES:
-        moment: datetime | None = getattr(record, name)
-        if moment is not None:
-            entry[name] = moment.isoformat()
+        at: datetime | None = getattr(record, name)
+        if at is not None:
+            entry[name] = at.isoformat()
     return entry | {name: getattr(record, name) for name, plain in _PLAIN.items() if getattr(record, name) != plain}
 
 
@@ -116,8 +116,8 @@ def read_export(view: View, value: object) -> WorkingExport:
     """Return what an export asks for, checked as a whole; what is foreign, damaged or newer raises `InvalidInput`."""
     if not isinstance(value, Mapping) or value.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType] - a caller's
         raise InvalidInput(f"this is not the export of a workbench: it must be a mapping with format {FORMAT!r}")
-    given = cast("Mapping[str, Any]", value)
-    version = given.get("version")
+    document = cast("Mapping[str, Any]", value)
+    version = document.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise InvalidInput(f"this export of a workbench is damaged: its version is {version!r}; nothing was changed")
     if version > FORMAT_VERSION:
@@ -125,32 +125,32 @@ def read_export(view: View, value: object) -> WorkingExport:
             f"this export of a workbench has format {version}, this Rememo reads {FORMAT_VERSION};"
             " upgrade rememo, nothing was changed"
         )
-    if unknown := set(given) - {"format", "version", "limits", "room_limits", "context", *SECTIONS}:
+    if unknown := set(document) - {"format", "version", "limits", "room_limits", "context", *SECTIONS}:
         raise InvalidInput(
             f"this export of a workbench has the unknown part {min(map(repr, unknown))}; nothing was changed"
         )
-    wanted: list[ImportedRecord] = []
+    records: list[ImportedRecord] = []
     for section, kind in SECTIONS.items():
-        wanted += [_read(view, f"{section}[{place}]", kind, item) for place, item in _items(given, section)]
-    wanted += [_read_value(view, f"context[{place}]", item) for place, item in _items(given, "context")]
-    ids = Counter(record.id for record in wanted)
-    if len(ids) != len(wanted):
+        records += [_read(view, f"{section}[{index}]", kind, item) for index, item in _items(document, section)]
+    records += [_read_value(view, f"context[{index}]", item) for index, item in _items(document, "context")]
+    ids = Counter(record.id for record in records)
+    if len(ids) != len(records):
         twice = next(id for id, count in ids.items() if count > 1)
         raise InvalidInput(f"this export of a workbench is damaged: it has {twice!r} twice; nothing was changed")
-    limits, room = given.get("limits"), given.get("room_limits")
+    limits, room = document.get("limits"), document.get("room_limits")
     try:
         return WorkingExport(
-            records=tuple(wanted),
+            records=tuple(records),
             limits=None if limits is None else WorkingLimits.read(limits),
-            has_room_limits="room_limits" in given,
+            has_room_limits="room_limits" in document,
             room_limits=None if room is None else read_limits(room),
         )
     except InvalidInput as error:
         raise InvalidInput(f"the limits of this export cannot be imported: {error}; nothing was changed") from None
 
 
-def _items(given: Mapping[str, Any], section: str) -> Iterable[tuple[int, Any]]:
-    items = given.get(section)
+def _items(document: Mapping[str, Any], section: str) -> Iterable[tuple[int, Any]]:
+    items = document.get(section)
     if not isinstance(items, list | tuple):
         raise InvalidInput(f"this export of a workbench is damaged: {section} is no list; nothing was changed")
     return enumerate(cast("list[Any]", items))
@@ -166,7 +166,7 @@ def _read(view: View, where: str, kind: str, value: object) -> ImportedRecord:
         if not isinstance(fields["data"], Mapping):
             raise InvalidInput("data must be a mapping")  # noqa: TRY301 - told with its place below
         _CHECKS[kind](cast("Mapping[str, Any]", fields["data"]))
-        wanted = ImportedRecord(
+        imported = ImportedRecord(
             id=check_label(entry["id"], "id"),
             kind=kind,
             scope=_scope(view, entry),
@@ -174,15 +174,17 @@ def _read(view: View, where: str, kind: str, value: object) -> ImportedRecord:
             fields=fields,
         )
         # A dry run of what is written later: a value that cannot be kept is found before anything is changed.
-        view.engine.drafts.check_stored(_record(wanted))
+        view.engine.drafts.check_stored(_record(imported))
     except (InvalidInput, TypeError, KeyError) as error:
         raise InvalidInput(f"{where} of this export cannot be imported: {error}; nothing was changed") from None
-    return wanted
+    return imported
 
 
-def _record(wanted: ImportedRecord) -> Record:
-    created = cast("datetime", wanted.created_at)
-    return Record(id=wanted.id, version=1, scope=wanted.scope, created_at=created, recorded_at=created, **wanted.fields)
+def _record(imported: ImportedRecord) -> Record:
+    created = cast("datetime", imported.created_at)
+    return Record(
+        id=imported.id, version=1, scope=imported.scope, created_at=created, recorded_at=created, **imported.fields
+    )
 
 
 def _read_value(view: View, where: str, value: object) -> ImportedRecord:
@@ -210,13 +212,13 @@ def imported_limits(engine: Engine, scope: Scope, limits: WorkingLimits) -> Impo
     return imported_value(engine, scope, LIMITS, LIMITS, limits.to_json())
 
 
-def _mapping(value: object, known: set[str], needed: tuple[str, ...]) -> Mapping[str, Any]:
+def _mapping(value: object, allowed: set[str], required: tuple[str, ...]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInput(f"it must be a mapping, not {type(value).__name__}")
     entry = cast("Mapping[str, Any]", value)
-    if unknown := set(entry) - known:
+    if unknown := set(entry) - allowed:
         raise InvalidInput(f"there is no field {min(map(repr, unknown))}")
-    for name in needed:
+    for name in required:
         if name not in entry:
             raise InvalidInput(f"it has no {name}")
     return entry
@@ -258,15 +260,15 @@ def _check_task(data: Mapping[str, Any]) -> None:
 _CHECKS = {"message": _check_message, "action": _check_action, "thought": _check_thought, "task": _check_task}
 
 
-def local_id(view: View, wanted: ImportedRecord) -> str:
+def local_id(view: View, imported: ImportedRecord) -> str:
     """Return the id that a wanted record has in this memory, whatever memory it comes from.
 
     Only what is derived here creates a record under a derived id: of a platform's message, its ids tell which that is.
     """
-    parts = wanted.fields["data"].get("external_id")
-    if wanted.kind != "message" or parts is None or not is_derived(wanted.id):
-        return wanted.id
-    return view.engine.ids.derive(view.scope.tenant, external_name(wanted.kind, check_external_id(parts)))
+    parts = imported.fields["data"].get("external_id")
+    if imported.kind != "message" or parts is None or not is_derived(imported.id):
+        return imported.id
+    return view.engine.ids.derive(view.scope.tenant, external_name(imported.kind, check_external_id(parts)))
 
 
 def copy_id(view: View, id: str) -> DerivedId:
@@ -275,10 +277,10 @@ def copy_id(view: View, id: str) -> DerivedId:
     return view.engine.ids.derive(tenant, copy_name(view.scope, view.engine.ids.name(tenant, id)))
 
 
-def relink(wanted: ImportedRecord, ids: Mapping[str, str]) -> dict[str, Any]:
+def relink(imported: ImportedRecord, ids: Mapping[str, str]) -> dict[str, Any]:
     """Return the fields of a record with what it refers to by other ids."""
-    data = dict(wanted.fields["data"])
+    data = dict(imported.fields["data"])
     for name in _LINKS:
-        if wanted.kind != STATE and isinstance(data.get(name), str):
+        if imported.kind != STATE and isinstance(data.get(name), str):
             data[name] = ids.get(data[name], data[name])
-    return wanted.fields | {"data": data}
+    return imported.fields | {"data": data}

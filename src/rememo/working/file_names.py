@@ -19,10 +19,10 @@ def check_file_name(value: object, field: str = "name") -> str:
     name = unicodedata.normalize("NFC", value)
     if not name:
         raise InvalidInput(f"{field} is empty; give it a name")
-    for place, character in enumerate(name):
+    for index, character in enumerate(name):
         if character in _FORBIDDEN or not character.isprintable():
             raise InvalidInput(
-                f"{field} {name[:120]!r} has {character!r} at position {place}, which no file name may have"
+                f"{field} {name[:120]!r} has {character!r} at position {index}, which no file name may have"
             )
     if name != name.strip(" ") or name.endswith("."):
         raise InvalidInput(f"{field} {name[:120]!r} begins or ends with a space, or ends with a dot; take that away")

@@ -1,4 +1,4 @@
-"""The flows provider: tells where a user is in the flows that this process has declared."""
+"""The flows provider: at which step a user is, in the flows that this process has declared."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,61 +19,61 @@ from rememo.working.flow_state import FlowState, flow_space, flow_state
 from rememo.working.flows import Flow
 
 _POSITION: Final = 60
-_MOST_PLACES: Final = 10_000
+_MOST_SCOPES: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class _KnownFlow:
+class _DeclaredFlow:
     space: str
     name: str
     steps: tuple[str, ...]
 
 
-class _KnownFlows:
-    """Declared flows by the tenant, agent and room that they are kept for; places not used for long leave first."""
+class _DeclaredFlows:
+    """Declared flows by the tenant, agent and room that they are kept for; scopes not used for long leave first."""
 
     def __init__(self) -> None:
         self._lock = ForkLock()
-        self._places = LruCache[tuple[str, str | None, str | None], dict[str, _KnownFlow]](_MOST_PLACES)
+        self._declarations = LruCache[tuple[str, str | None, str | None], dict[str, _DeclaredFlow]](_MOST_SCOPES)
 
     def note(self, scope: Scope, flow: Flow) -> None:
-        place = (scope.tenant, scope.agent, scope.room)
-        known = _KnownFlow(flow_space(scope, flow.name), flow.name, flow.steps)
+        scope_key = (scope.tenant, scope.agent, scope.room)
+        declared = _DeclaredFlow(flow_space(scope, flow.name), flow.name, flow.steps)
         with self._lock:
             # A new mapping each time: those who go through the old one are not disturbed.
-            self._places.put(place, {**(self._places.peek(place) or {}), flow.name: known})
+            self._declarations.put(scope_key, {**(self._declarations.peek(scope_key) or {}), flow.name: declared})
 
-    def of(self, scope: Scope, *, inside: bool = False) -> Iterable[_KnownFlow]:
+    def of(self, scope: Scope, *, inside: bool = False) -> Iterable[_DeclaredFlow]:
         """Give the flows that a view's user may be in: those of its agent and room, and unless only `inside`, of all."""
         tenant, agent, room = scope.tenant, scope.agent, scope.room
         outside = () if inside else ((tenant, None, None), (tenant, agent, None))
-        for place in dict.fromkeys((*outside, (tenant, None, room), (tenant, agent, room))):
-            yield from (self._places.peek(place) or {}).values()
+        for scope_key in dict.fromkeys((*outside, (tenant, None, room), (tenant, agent, room))):
+            yield from (self._declarations.peek(scope_key) or {}).values()
 
 
-_engines: WeakKeyDictionary[Engine, _KnownFlows] = WeakKeyDictionary()
+_engines: WeakKeyDictionary[Engine, _DeclaredFlows] = WeakKeyDictionary()
 
 
 def declare_flow(view: View, flow: Flow) -> Flow:
-    """Let a flow be told when a state is composed for one of its users; returns it."""
-    _engines.setdefault(view.engine, _KnownFlows()).note(view.scope, flow)
+    """Include a flow in the states that are composed for its users; returns it."""
+    _engines.setdefault(view.engine, _DeclaredFlows()).note(view.scope, flow)
     return flow
 
 
 def flows_provider(engine: Engine) -> Provider:
-    """Return the provider that tells where the user stands."""
-    known = _engines.setdefault(engine, _KnownFlows())
+    """Return the provider of the flows that a user is in."""
+    declared = _engines.setdefault(engine, _DeclaredFlows())
 
     def reads(scope: Scope) -> list[tuple[str, str]]:
-        return [] if scope.user is None else [(flow.space, scope.user) for flow in known.of(scope)]
+        return [] if scope.user is None else [(flow.space, scope.user) for flow in declared.of(scope)]
 
     def flows(request: ProviderRequest[View]) -> ProviderResponse | None:
-        """Tell the flows that the user is in; reading them so prolongs those whose end slides."""
-        states: list[tuple[_KnownFlow, FlowState]] = []
+        """Return the flows that the user is in; reading renews a sliding TTL."""
+        states: list[tuple[_DeclaredFlow, FlowState]] = []
         kv, user = request.memory.engine.kv, request.user
         if user is None:
             return None
-        for flow in known.of(request.scope, inside=request.memory.author is not None):
+        for flow in declared.of(request.scope, inside=request.memory.author is not None):
             entry = kv.get(request.scope.tenant, flow.space, user, request.at)
             if entry is not None:
                 states.append((flow, flow_state(entry)))
@@ -88,14 +88,14 @@ def flows_provider(engine: Engine) -> Provider:
     return builtin_provider("flows", flows, _POSITION, past=False, reads=reads)
 
 
-def _format_line(flow: _KnownFlow, state: FlowState) -> str:
-    place = _step_number(flow, state)
-    line = f"{flow.name}: step {state.step}" + ("" if place is None else f", {place} of {len(flow.steps)}")
+def _format_line(flow: _DeclaredFlow, state: FlowState) -> str:
+    number = _step_number(flow, state)
+    line = f"{flow.name}: step {state.step}" + ("" if number is None else f", {number} of {len(flow.steps)}")
     gathered = f"; so far: {dump_json(state.data)}" if state.data else ""
     return shorten(line + (", paused" if state.paused else "") + gathered)
 
 
-def _to_json(flow: _KnownFlow, state: FlowState) -> dict[str, Any]:
+def _to_json(flow: _DeclaredFlow, state: FlowState) -> dict[str, Any]:
     return {
         "name": flow.name,
         "step": state.step,
@@ -107,6 +107,6 @@ def _to_json(flow: _KnownFlow, state: FlowState) -> dict[str, Any]:
     }
 
 
-def _step_number(flow: _KnownFlow, state: FlowState) -> int | None:
+def _step_number(flow: _DeclaredFlow, state: FlowState) -> int | None:
     """Return the number of the step, from 1; None for one that is not declared any more."""
     return flow.steps.index(state.step) + 1 if state.step in flow.steps else None

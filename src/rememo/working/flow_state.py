@@ -29,7 +29,7 @@ class FlowState:
 
     @property
     def active(self) -> bool:
-        """Whether it goes on: it is there and not paused."""
+        """Whether it is running, that is not paused."""
         return not self.paused
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Literal, cast
+from typing import Any, Literal, Required, TypedDict, cast
 
 from rememo.engine.view import View, ViewHolder
 from rememo.errors import (
@@ -28,6 +28,16 @@ from rememo.working.type_schema import PartialSchema
 
 _MOST_TRIES = 1_000
 _SECOND = timedelta(seconds=1)
+
+
+class FlowDeclaration(TypedDict, total=False):
+    """What declares a flow: the named arguments of `Memory.flow`."""
+
+    steps: Required[Sequence[str]]
+    ttl: float | str | timedelta
+    sliding: bool
+    transitions: Mapping[str, Iterable[str]] | None
+    models: Mapping[str, Any] | None
 
 
 class Flow(ViewHolder):
@@ -89,7 +99,7 @@ class Flow(ViewHolder):
         data: Mapping[str, Any] | None = None,
         restart: bool = False,
     ) -> FlowState:
-        """Begin at the first step, or at the one given.
+        """Start at the first step, or at the one given.
 
         One that is running or paused already raises `AlreadyExists`; with `restart` it is replaced.
         """
@@ -114,7 +124,7 @@ class Flow(ViewHolder):
         return stored
 
     def get(self, user: str | None = None) -> FlowState | None:
-        """Return where a user is, or None when there is nothing: not started, cleared or expired."""
+        """Return a user's state; None when it was not started, cleared or expired."""
         user = self._user(user)
         entry = self._view.engine.kv.get(self._scope.tenant, self._space, user, self._view.engine.now())
         return None if entry is None else flow_state(entry)
@@ -132,7 +142,7 @@ class Flow(ViewHolder):
         Mappings are merged field by field, and None takes a field away. Data of a step that has a model must fit it as
         far as it is given, and wholly when the flow moves on from that step. A step that is not declared or not allowed
         from here raises `InvalidStep`, a paused flow `Paused`, and one that is not there `NotFound`; with
-        `expected_version` one that has moved on raises `VersionConflict`.
+        `expected_version` one with another version raises `VersionConflict`.
         """
         if step is None and data is None:
             raise InvalidInput("set() was given neither a step nor data to change")
@@ -145,31 +155,31 @@ class Flow(ViewHolder):
         """Merge data in, then move to the next step as declared; past the last one raises `InvalidStep`."""
 
         def following(state: FlowState) -> str:
-            place = self._step_index(state) + 1
-            if place == len(self._steps):
+            index = self._step_index(state) + 1
+            if index == len(self._steps):
                 raise InvalidStep(f"{self._what} of {state.user!r} is at its last step {state.step!r}; clear() ends it")
-            return self._steps[place]
+            return self._steps[index]
 
         return self._move(user, following, data, expected_version)
 
     def pause(self, user: str | None = None) -> FlowState:
-        """Let it rest with its data; one that rests already stays as it is."""
+        """Pause it and keep its data; a paused one stays as it is."""
         return self._change(user, lambda state: state if state.paused else replace(state, paused=True))
 
     def resume(self, user: str | None = None) -> FlowState:
-        """Go on where it was; one that is running stays as it is, one that has expired raises `NotFound`."""
+        """Resume it; a running one stays as it is, one that has expired raises `NotFound`."""
         return self._change(user, lambda state: replace(state, paused=False) if state.paused else state)
 
     def clear(self, user: str | None = None) -> bool:
-        """End it and forget its data; False when there was none."""
+        """Delete the state and its data; False when there was none."""
         return self._view.engine.kv.delete(self._scope.tenant, self._space, self._user(user), self._view.engine.now())
 
     def progress(self, user: str | None = None) -> tuple[int, int]:
-        """Return how far a user is: the number of the step, from 1, and how many there are."""
+        """Return a user's progress: the number of the step, from 1, and the number of steps."""
         return self._step_index(self._need(self._user(user))) + 1, len(self._steps)
 
     def active(self, *, paused: bool = False) -> list[FlowState]:
-        """Return every state that goes on, by user; with `paused` those that rest too. Looking prolongs none."""
+        """Return the active states, by user; with `paused` the paused ones too. Renews no TTL."""
         entries = self._view.engine.kv.entries(self._scope.tenant, self._space, self._view.engine.now())
         states = [flow_state(entry) for entry in entries if self._scope.user in (None, entry.key)]
         return [state for state in states if paused or state.active]
@@ -178,7 +188,7 @@ class Flow(ViewHolder):
     def run(self, user: str | None = None, *, on_error: Literal["clear", "pause"] = "pause") -> Generator[FlowState]:
         """Lend the state for a block: started where there is none, resumed where it is paused.
 
-        An exception inside pauses or clears the flow, as told, and is raised on. Otherwise the flow stays as the block
+        An exception inside pauses or clears the flow, as `on_error` says, and is raised on. Otherwise the flow stays as the block
         leaves it.
         """
         if on_error not in ("clear", "pause"):
@@ -208,7 +218,7 @@ class Flow(ViewHolder):
             return
         except RememoError as failure:
             # What went wrong in the block matters more than what went wrong after it.
-            error.add_note(f"{self._what} of {user!r} could not be told to {on_error}: {failure}")
+            error.add_note(f"{self._what} of {user!r} could not {on_error}: {failure}")
 
     # ---- changing
 
@@ -236,28 +246,28 @@ class Flow(ViewHolder):
     def _change(
         self, user: str | None, change: Callable[[FlowState], FlowState], expected: int | None = None
     ) -> FlowState:
-        """Replace a state by what a function makes of it; nothing comes in between."""
+        """Replace a state by what a function makes of it, atomically."""
         user = self._user(user)
         if expected is not None:
             check_version(expected)
 
         def prepare() -> tuple[FlowState, FlowState]:
-            held = self._need(user)
-            if expected is not None and held.version != expected:
+            state = self._need(user)
+            if expected is not None and state.version != expected:
                 raise VersionConflict(
-                    f"{self._what} of {user!r} is at version {held.version}, not {expected};"
+                    f"{self._what} of {user!r} is at version {state.version}, not {expected};"
                     " read it again and repeat the change"
                 )
-            return held, change(held)
+            return state, change(state)
 
         def write(states: tuple[FlowState, FlowState]) -> FlowState:
-            held, changed = states
-            if changed is held:
-                return held
+            state, changed = states
+            if changed is state:
+                return state
             now = self._view.engine.now()
-            ends = now + self._ttl if self._sliding else held.expires_at
+            ends = now + self._ttl if self._sliding else state.expires_at
             if ends > now:
-                stored = self._store(replace(changed, updated_at=now, expires_at=ends), now, expected=held.version)
+                stored = self._store(replace(changed, updated_at=now, expires_at=ends), now, expected=state.version)
                 if stored is not None:
                     return stored
             raise VersionConflict(f"{self._what} of {user!r} changed or ended meanwhile")
@@ -293,8 +303,8 @@ class Flow(ViewHolder):
             {step: models[step].plain(value) if step in models else value for step, value in data.items()}, "data"
         )
 
-    def _merge(self, held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-        data = self._check_object(merge_patch(held, changes), f"data of {self._what}")
+    def _merge(self, current: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+        data = self._check_object(merge_patch(current, changes), f"data of {self._what}")
         for step in changes.keys() & self._models.keys() & data.keys():
             self._models[step].check(data[step], whole=False)
         return data
@@ -307,9 +317,9 @@ class Flow(ViewHolder):
     def _check_move(self, state: FlowState, step: str) -> None:
         allowed = self._allowed.get(state.step)
         if allowed is not None and step not in allowed:
-            known = ", ".join(step for step in self._steps if step in allowed) or "nowhere"
+            targets = ", ".join(step for step in self._steps if step in allowed) or "nowhere"
             raise InvalidStep(
-                f"{self._what} of {state.user!r} cannot go from step {state.step!r} to {step!r}; from there it goes to {known}"
+                f"{self._what} of {state.user!r} cannot go from step {state.step!r} to {step!r}; from there it goes to {targets}"
             )
         model = self._models.get(state.step)
         if model is not None and self._steps.index(step) > self._step_index(state):
@@ -327,7 +337,7 @@ class Flow(ViewHolder):
 
     def _user(self, user: str | None) -> str:
         if user is None and self._scope.user is None:
-            raise InvalidInput(f"{self._what} needs to know whose state is meant: give user, or bind the view to one")
+            raise InvalidInput(f"{self._what} needs a user: give user=, or bind the view to one")
         narrowed = self._scope.narrow(user=user).user
         return check_label(narrowed, "user")
 

@@ -6,7 +6,7 @@ from rememo.model.check import check_function
 
 
 class Hooks:
-    """Functions that are told of every change within a view's scope, after it is durable."""
+    """Functions that are called after each change within a view's scope, once it is durable."""
 
     def __init__(self, view: View) -> None:
         self._table = view.engine.hooks

@@ -82,7 +82,7 @@ def _check_limits(key: str, value: object) -> None:
     if key == "messages":
         read_limits(value)
         return
-    fields = check_fields(value, "", {"policy": lambda given, _: given, "beside": check_offset})
+    fields = check_fields(value, "", {"policy": lambda policy, _: policy, "beside": check_offset})
     if fields["policy"] is not None:
         SummaryPolicy(**_check_object(fields["policy"], "policy"))
 

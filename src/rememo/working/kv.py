@@ -1,4 +1,4 @@
-"""Key-value with an end: small state that agents share and forget."""
+"""Key-value state with expiry: small values that agents share and forget."""
 
 import json
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class KeyValues(ViewHolder):
         """Store a JSON value and return its version.
 
         `ttl` is how long it lives; with `sliding` each read lets it live that long again (within a twentieth of it).
-        Without a `ttl` it has no end, but for `keep_ttl`: then the end of the value that it replaces is its own.
+        Without a `ttl` it never expires, unless `keep_ttl` keeps the expiry of the value that it replaces.
         """
         version = self._set(key, value, ttl, sliding=sliding, keep_ttl=keep_ttl, expected=None)
         return version or 0
@@ -66,7 +66,7 @@ class KeyValues(ViewHolder):
     ) -> int:
         """Store a value only if the version that is there is the expected one (0: nothing there).
 
-        Returns the new version; another version raises `VersionConflict`. Its end is given as by `set()`.
+        Returns the new version; another version raises `VersionConflict`. Its expiry is given as in `set()`.
         """
         version = self._set(key, value, ttl, sliding=sliding, keep_ttl=keep_ttl, expected=expected_version)
         if version is None:
@@ -84,9 +84,9 @@ class KeyValues(ViewHolder):
         ttl: float | str | timedelta | None = None,
         sliding: bool = False,
     ) -> Any:
-        """Replace a value by what `change` makes of it, and return that; nothing comes in between.
+        """Replace a value atomically by what `change` makes of it, and return that.
 
-        It keeps its end, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
+        It keeps its expiry, fixed or sliding, unless another `ttl` is given. `change` runs again when another thread or
         process was faster, so it must not do anything else.
         """
         check_function(change, "change")
@@ -129,7 +129,7 @@ class KeyValues(ViewHolder):
         """Return values that are kept elsewhere, such as agents' configuration, to be held ready here.
 
         `load(key)` reads one from where it is kept, `save(key, value)` writes one there; both are plain functions. What was loaded lives for `ttl`
-        at the most, and goes at once when it is written or forgotten.
+        at the most, and goes at once when it is written or invalidated.
         """
         self._kv()
         return Cached(self._view, name, load, save=save, ttl=ttl, sliding=sliding)
@@ -148,7 +148,7 @@ class KeyValues(ViewHolder):
         if check_flag(sliding, "sliding") and ttl is None:
             raise InvalidInput("sliding needs a ttl: say how long a value lives after each read")
         if check_flag(keep_ttl, "keep_ttl") and ttl is not None:
-            raise InvalidInput("give ttl or keep_ttl, not both: keep_ttl leaves the end as it is")
+            raise InvalidInput("give ttl or keep_ttl, not both: keep_ttl keeps the expiry as it is")
         if expected is not None and (isinstance(expected, bool) or not isinstance(expected, int) or expected < 0):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"expected_version must be a whole number from 0, not {expected!r}")
         checked = check_json(value, "value", max_bytes=settings.max_data_bytes, depth=settings.max_depth)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 
-def merge_patch(held: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def merge_patch(current: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return fields with changes merged in, by the rule of JSON merge patches: mappings field by field, None takes away."""
-    result = dict(held)
+    result = dict(current)
     for name, value in changes.items():
         if value is None:
             result.pop(name, None)

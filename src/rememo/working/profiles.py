@@ -72,21 +72,21 @@ class Profiles(ViewHolder):
             raise InvalidInput("update() was given no field to change")
 
         def prepare() -> tuple[int, dict[str, Any]]:
-            held = self._find(key)
+            stored = self._find(key)
             fields_now = check_object(
-                merge_patch({} if held is None else held.fields, changes),
+                merge_patch({} if stored is None else stored.fields, changes),
                 f"profile {key!r}",
                 max_bytes=settings.max_data_bytes,
                 max_depth=settings.max_depth,
             )
-            return 0 if held is None else held.version, fields_now
+            return 0 if stored is None else stored.version, fields_now
 
         def write(prepared: tuple[int, dict[str, Any]]) -> Profile:
             expected, fields_now = prepared
             version = self._view.engine.kv.set(
                 self._tenant, self._space, key, dump_json(fields_now), self._view.engine.now(), expected=expected
             )
-            self._cache.remove(self._place(key))
+            self._cache.remove(self._kv_key(key))
             if version is None:
                 raise VersionConflict(f"profile {key!r} is not at version {expected} any more")
             return Profile(key=key, fields=fields_now, version=version)
@@ -96,7 +96,7 @@ class Profiles(ViewHolder):
     def forget(self, key: str) -> bool:
         """Forget what is known under a key; False when nothing was."""
         self._need_writable()
-        self._cache.remove(self._place(check_label(key, "key")))
+        self._cache.remove(self._kv_key(check_label(key, "key")))
         return self._view.engine.kv.delete(self._tenant, self._space, key, self._view.engine.now())
 
     def forget_all(self) -> int:
@@ -113,16 +113,16 @@ class Profiles(ViewHolder):
         """Return a profile that is not to be changed: from the cache when its version is the stored one."""
         entry = self._view.engine.kv.get(self._tenant, self._space, key, self._view.engine.now())
         if entry is None:
-            self._cache.remove(self._place(key))
+            self._cache.remove(self._kv_key(key))
             return None
-        profile = self._cache.get(self._place(key))
+        profile = self._cache.get(self._kv_key(key))
         if profile is None or profile.version != entry.version:
             fields = cast("dict[str, Any]", json.loads(entry.value))
             profile = Profile(key=key, fields=fields, version=entry.version)
-            self._cache.put(self._place(key), profile)
+            self._cache.put(self._kv_key(key), profile)
         return profile
 
-    def _place(self, key: str) -> tuple[str, str, str]:
+    def _kv_key(self, key: str) -> tuple[str, str, str]:
         return self._tenant, self._space, key
 
     def _need_writable(self) -> None:

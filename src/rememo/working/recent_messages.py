@@ -3,8 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rememo.collections.message import Message
 from rememo.collections.turn import Image, check_roles, check_turn, model_input, turn_data
@@ -15,6 +14,7 @@ from rememo.model.ids import new_id
 from rememo.model.record import Record
 from rememo.model.scope import DEFAULT_TENANT, Scope
 from rememo.model.times import Clock, now, to_utc
+from rememo.runtime.closing import Closing
 from rememo.safety.redaction import redact_fields
 from rememo.settings import Settings
 
@@ -23,7 +23,7 @@ _MOST_HOURS = 24 * 3_660
 _WITHOUT = "recent messages cannot be read or written until it is back"
 
 
-class RecentMessages:
+class RecentMessages(Closing):
     """The latest messages of one room on a Redis server, with no store beside: for conversations that may be forgotten.
 
     The room holds at most `max_messages` and is gone `ttl_hours` after its last message. When one comes too many, the
@@ -109,11 +109,11 @@ class RecentMessages:
     def history(self, limit: int = 20, offset: int = 0, *, roles: str | Iterable[str] | None = None) -> list[Message]:
         """Return the latest `limit` messages, oldest first; `offset` passes over the newest."""
         most, passed = check_limit(limit), check_offset(offset)
-        wanted = check_roles(roles, self._settings)
-        if wanted is None:
+        checked_roles = check_roles(roles, self._settings)
+        if checked_roles is None:
             return [self._message(text) for text in self._room.read(-passed - most, -passed - 1, self._now())]
         messages = [self._message(text) for text in self._room.read(0, -1, self._now())]
-        chosen = [message for message in messages if message.role in wanted]
+        chosen = [message for message in messages if message.role in checked_roles]
         return chosen[max(len(chosen) - passed - most, 0) : max(len(chosen) - passed, 0)]
 
     def latest(self, n: int = 1) -> list[Message]:
@@ -143,18 +143,8 @@ class RecentMessages:
         return model_input(turns, self._settings, system=system, user=user, image=image)
 
     def close(self) -> None:
-        """Let go of the server; closing twice is harmless."""
+        """Close the connection to the server; closing twice is harmless."""
         self._server.close()
-
-    def __enter__(self) -> Self:
-        """Return it; it is closed at the end."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
 
     # ---- inside
 
@@ -172,7 +162,7 @@ class RecentMessages:
         metadata: Mapping[str, Any] | None = None,
         at: datetime | None = None,
     ) -> Record:
-        settings, moment = self._settings, self._now()
+        settings, received_at = self._settings, self._now()
         check_turn(role, content, data, settings)
         depth = settings.max_depth
         fields: dict[str, Any] = {
@@ -192,32 +182,32 @@ class RecentMessages:
             data=fields["data"],
             metadata=fields["metadata"],
             scope=self._scope.narrow(user=user),
-            created_at=moment,
-            recorded_at=moment,
+            created_at=received_at,
+            recorded_at=received_at,
             occurred_at=None if at is None else to_utc(at, "at"),
         )
 
     def _add(self, records: Sequence[Record]) -> list[Message]:
-        taken = self._room.add([(record.id, _to_json(record)) for record in records], self._now())
-        if taken is not None:
-            raise AlreadyExists(f"message {taken!r} is in room {self._scope.room!r} already; nothing was added")
+        duplicate = self._room.add([(record.id, _to_json(record)) for record in records], self._now())
+        if duplicate is not None:
+            raise AlreadyExists(f"message {duplicate!r} is in room {self._scope.room!r} already; nothing was added")
         return [Message(record) for record in records]
 
     def _message(self, text: str) -> Message:
-        held: dict[str, Any] = json.loads(text)
-        stored = to_utc(held["stored_at"], "stored_at")
+        stored: dict[str, Any] = json.loads(text)
+        stored_at = to_utc(stored["stored_at"], "stored_at")
         return Message(
             Record(
-                id=held["id"],
+                id=stored["id"],
                 version=1,
                 kind="message",
-                text=held["text"],
-                data=held["data"],
-                metadata=held["metadata"],
-                scope=self._scope.narrow(user=held["user"]),
-                created_at=stored,
-                recorded_at=stored,
-                occurred_at=None if held["at"] is None else to_utc(held["at"], "at"),
+                text=stored["text"],
+                data=stored["data"],
+                metadata=stored["metadata"],
+                scope=self._scope.narrow(user=stored["user"]),
+                created_at=stored_at,
+                recorded_at=stored_at,
+                occurred_at=None if stored["at"] is None else to_utc(stored["at"], "at"),
             )
         )
 

@@ -34,14 +34,14 @@ _COMPARED = (
 )  # fmt: skip
 
 
-def restore_export(view: View, given: WorkingExport) -> Receipt:
+def restore_export(view: View, document: WorkingExport) -> Receipt:
     """Make the workbench of a view what an export says."""
-    limits = [] if given.limits is None else [imported_limits(view.engine, view.scope, given.limits)]
-    return restore(view, [*given.records, *limits])
+    limits = [] if document.limits is None else [imported_limits(view.engine, view.scope, document.limits)]
+    return restore(view, [*document.records, *limits])
 
 
-def restore(view: View, wanted: Sequence[ImportedRecord]) -> Receipt:
-    """Make the workbench of a view hold what is wanted and nothing else.
+def restore(view: View, imported: Sequence[ImportedRecord]) -> Receipt:
+    """Make the workbench of a view hold the imported records and nothing else.
 
     What is so already is left alone, what ended is taken up again, what is not wanted ends. A record whose id belongs to
     another scope becomes a copy with an id of its own. What was learned from messages that end stays known.
@@ -50,24 +50,24 @@ def restore(view: View, wanted: Sequence[ImportedRecord]) -> Receipt:
     view.need_no_batch("restoring a workbench")
     now = view.engine.now()
     # What has expired since the export is gone here too.
-    alive = [record for record in wanted if record.fields["expires_at"] is None or record.fields["expires_at"] > now]
+    alive = [record for record in imported if record.fields["expires_at"] is None or record.fields["expires_at"] > now]
     return retry_on_conflict(
         lambda: alive,
-        lambda wanted: view.engine.commit(view.scope, _plan_writes(view, wanted)),
+        lambda imported: view.engine.commit(view.scope, _plan_writes(view, imported)),
         "the workbench",
         attempts=_MOST_TRIES,
         conflicts=(AlreadyExists, NotFound, VersionConflict),
     )
 
 
-def _plan_writes(view: View, wanted: Sequence[ImportedRecord]) -> list[Write]:
+def _plan_writes(view: View, imported: Sequence[ImportedRecord]) -> list[Write]:
     current = {record.id: record for record in workbench_records(view)}
     past: dict[str, Record] = {}
-    ids = _resolve_ids(view, wanted, current, past)
+    ids = _resolve_ids(view, imported, current, past)
     kept: set[str] = set()
     added: list[tuple[ImportedRecord, dict[str, Any]]] = []
     changed: list[Write] = []
-    for target in wanted:
+    for target in imported:
         id, fields = ids[target.id], relink(target, ids)
         kept.add(id)
         if id in current:
@@ -79,18 +79,21 @@ def _plan_writes(view: View, wanted: Sequence[ImportedRecord]) -> list[Write]:
             changed.append(Revise(draft=_redraft(view, past[id], target, fields), expected=0, outcome="restored"))
         else:
             added.append((target, fields | {"id": id}))
-    gone = [record for record in current.values() if record.id not in kept]
-    removed = [Remove(id=record.id, scope=view.scope, expected=record.version) for record in gone]
+    removed = [
+        Remove(id=record.id, scope=view.scope, expected=record.version)
+        for record in current.values()
+        if record.id not in kept
+    ]
     return [*removed, *changed, *_new_records(view, added)]
 
 
 def _resolve_ids(
-    view: View, wanted: Sequence[ImportedRecord], current: Mapping[str, Record], past: dict[str, Record]
+    view: View, imported: Sequence[ImportedRecord], current: Mapping[str, Record], past: dict[str, Record]
 ) -> dict[str, str]:
-    """Return the id that each wanted record has here, and fill in those that were here before."""
+    """Return the local id of each imported record, and fill in those that were here before."""
     whole = Scope(tenant=view.scope.tenant)
-    own = {record.id: local_id(view, record) for record in wanted}
-    elsewhere = read_states(view.engine, whole, [id for id in own.values() if id not in current], None)
+    local_ids = {record.id: local_id(view, record) for record in imported}
+    elsewhere = read_states(view.engine, whole, [id for id in local_ids.values() if id not in current], None)
 
     def fits(record: ImportedRecord, id: str, live: Record | None) -> bool:
         """Whether a record may have this id: nobody else has or had it."""
@@ -105,8 +108,8 @@ def _resolve_ids(
         return bool(versions) or isinstance(id, DerivedId) or not is_derived(id)
 
     ids: dict[str, str] = {}
-    for record in wanted:
-        id = own[record.id]
+    for record in imported:
+        id = local_ids[record.id]
         if not fits(record, id, current.get(id) or elsewhere.get(id)):
             id = copy_id(view, record.id)
             # Filled in where it was here before.
@@ -120,14 +123,14 @@ def _find_live(view: View, scope: Scope, id: str) -> Record | None:
     return read_states(view.engine, scope, [id], None).get(id)
 
 
-def _same(record: Record, wanted: ImportedRecord, fields: Mapping[str, Any]) -> bool:
-    created = wanted.created_at in (None, record.created_at)
+def _same(record: Record, imported: ImportedRecord, fields: Mapping[str, Any]) -> bool:
+    created = imported.created_at in (None, record.created_at)
     return created and all(getattr(record, name) == fields[name] for name in _COMPARED)
 
 
-def _redraft(view: View, record: Record, wanted: ImportedRecord, fields: Mapping[str, Any]) -> Draft:
+def _redraft(view: View, record: Record, imported: ImportedRecord, fields: Mapping[str, Any]) -> Draft:
     draft = view.engine.drafts.redraft(record, view.attributed({**fields, "kind": record.kind}))
-    draft.created_at = wanted.created_at or record.created_at
+    draft.created_at = imported.created_at or record.created_at
     if record.kind == "message" and record.text != draft.text:
         # Other words than those that were learned from.
         draft.jobs = (*draft.jobs, NewJob(id=new_id(), task=UNLEARN, payload={}))
@@ -137,12 +140,12 @@ def _redraft(view: View, record: Record, wanted: ImportedRecord, fields: Mapping
 def _new_records(view: View, added: Sequence[tuple[ImportedRecord, dict[str, Any]]]) -> list[Put]:
     """Return the writes of new records in the order given; those of one scope are embedded together."""
     by_scope: dict[Scope, list[int]] = {}
-    for place, (record, _) in enumerate(added):
-        by_scope.setdefault(record.scope, []).append(place)
+    for index, (record, _) in enumerate(added):
+        by_scope.setdefault(record.scope, []).append(index)
     writes: dict[int, Put] = {}
-    for scope, places in by_scope.items():
-        made = view.engine.drafts.puts(scope, [view.attributed(added[place][1]) for place in places])
-        for place, write in zip(places, made, strict=True):
-            write.draft.created_at = added[place][0].created_at
-            writes[place] = replace(write, fresh=False)
-    return [writes[place] for place in sorted(writes)]
+    for scope, indices in by_scope.items():
+        created = view.engine.drafts.puts(scope, [view.attributed(added[index][1]) for index in indices])
+        for index, write in zip(indices, created, strict=True):
+            write.draft.created_at = added[index][0].created_at
+            writes[index] = replace(write, fresh=False)
+    return [writes[index] for index in sorted(writes)]

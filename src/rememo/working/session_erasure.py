@@ -42,9 +42,9 @@ def clean_session(
         return text
     if not any(kept.values()):
         return None
-    left = dump_json(body | kept)
+    remaining = dump_json(body | kept)
     counts = {part: len(entries) for part, entries in kept.items()}
-    return f"[{dump_json(head | counts | {'bytes': len(left.encode())})},{left}]"
+    return f"[{dump_json(head | counts | {'bytes': len(remaining.encode())})},{remaining}]"
 
 
 def _split_session(session: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -56,5 +56,7 @@ def _is_erased(
     engine: Engine, scope: Scope, part: str, entry: dict[str, Any], erased: Callable[[Scope, str], bool]
 ) -> bool:
     labels = {name: label for name, label in entry.get("labels", {}).items() if name in LABELS}
-    own = replace(scope, **labels)
-    return erased(own, value_id(engine, own, CONTEXT, entry["name"]) if part == _VALUES else entry["id"])
+    erased_scope = replace(scope, **labels)
+    return erased(
+        erased_scope, value_id(engine, erased_scope, CONTEXT, entry["name"]) if part == _VALUES else entry["id"]
+    )

@@ -126,7 +126,7 @@ class Sessions:
         empty = check_flag(clear, "clear")
         self._need_same(entry := self._entry(name), name)
         if not empty:
-            with self._run_saved(name, known=entry is not None) as working:
+            with self._run_saved(name, must_exist=entry is not None) as working:
                 yield working
             return
         if entry is not None:
@@ -148,8 +148,8 @@ class Sessions:
     # ---- inside
 
     @contextmanager
-    def _run_saved(self, name: str, *, known: bool) -> Generator["Working"]:
-        if known:
+    def _run_saved(self, name: str, *, must_exist: bool) -> Generator["Working"]:
+        if must_exist:
             self.load(name)
         try:
             yield Working(self._view)

@@ -2,21 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
+from rememo.collections.plan_item import NO_DUE_TIME
 from rememo.collections.tasks import Task, Tasks
 from rememo.engine.view import View
 from rememo.errors import InvalidInput
 from rememo.model.receipt import Receipt
 from rememo.model.unset import UNSET, Unset
 
-_NEVER = datetime.max.replace(tzinfo=UTC)
-
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """A task and its place in the plan."""
+    """A task and its depth in the plan."""
 
     task: Task
     depth: int
@@ -110,8 +108,8 @@ class Todos:
     def next(self) -> Todo | None:
         """Return what to do next: the first open one of the plan none of whose parts is open; None when all is done."""
         plan = _order_plan(self._all())
-        for place, todo in enumerate(plan):
-            if todo.open and not any(part.open for part in _subtree(plan, place)):
+        for index, todo in enumerate(plan):
+            if todo.open and not any(part.open for part in _subtree(plan, index)):
                 return todo
         return None
 
@@ -121,11 +119,11 @@ class Todos:
         return [Task(record) for record in engine.store.read(filter, engine.now())]
 
 
-def _subtree(plan: Sequence[Todo], place: int) -> "list[Todo]":
-    """Return what stands beneath one in a plan."""
+def _subtree(plan: Sequence[Todo], index: int) -> "list[Todo]":
+    """Return the parts of a to-do in a plan, and their parts."""
     parts: list[Todo] = []
-    for todo in plan[place + 1 :]:
-        if todo.depth <= plan[place].depth:
+    for todo in plan[index + 1 :]:
+        if todo.depth <= plan[index].depth:
             break
         parts.append(todo)
     return parts
@@ -133,10 +131,10 @@ def _subtree(plan: Sequence[Todo], place: int) -> "list[Todo]":
 
 def _order_plan(tasks: Sequence[Task]) -> list[Todo]:
     """Return tasks in the order of a plan; one whose whole is not among them stands on its own."""
-    known = {task.id for task in tasks}
+    ids = {task.id for task in tasks}
     below: dict[str | None, list[Task]] = {}
     for task in sorted(tasks, key=_urgency):
-        below.setdefault(task.parent if task.parent in known else None, []).append(task)
+        below.setdefault(task.parent if task.parent in ids else None, []).append(task)
     plan: list[Todo] = []
     placed: set[str] = set()
     _add_subtree(below.get(None, []), below, plan, placed)
@@ -160,4 +158,4 @@ def _add_subtree(
 
 
 def _urgency(task: Task) -> tuple[Any, ...]:
-    return -task.priority, task.due or _NEVER, task.record.at
+    return -task.priority, task.due or NO_DUE_TIME, task.record.at

@@ -58,14 +58,14 @@ class ToolCall:
             raise InvalidInput(f"the reason of a failure must be text, not {reason!r}")
         self.error = _storable(reason)
 
-    def _checked(self, name: str, value: object, beside: dict[str, Any]) -> Any:
+    def _checked(self, name: str, value: object, other_fields: dict[str, Any]) -> Any:
         settings = self._settings
         most = max(settings.max_data_bytes - _ROOM, settings.max_data_bytes // 2)
-        held = check_json(value, name, max_bytes=most, depth=settings.max_depth - 1)
-        size = len(dump_json([beside, held]).encode())
+        checked = check_json(value, name, max_bytes=most, depth=settings.max_depth - 1)
+        size = len(dump_json([other_fields, checked]).encode())
         if size > most:
             raise InvalidInput(f"parameters and result are {size:,} bytes of JSON, more than the {most:,} allowed here")
-        return held
+        return checked
 
 
 @contextmanager
@@ -76,7 +76,9 @@ def record_tool_call(
     view.need_present()
     call = ToolCall(view, tool, parameters)
     settings = view.engine.settings
-    own = check_object(metadata, "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth)
+    checked_metadata = check_object(
+        metadata, "metadata", max_bytes=settings.max_metadata_bytes, max_depth=settings.max_depth
+    )
     started, begun = view.engine.now(), time.perf_counter()
 
     def end() -> None:
@@ -88,7 +90,7 @@ def record_tool_call(
             duration=call.duration,
             error=call.error,
             at=started,
-            metadata=own,
+            metadata=checked_metadata,
         )
 
     try:

@@ -51,17 +51,17 @@ class TypeSchema(Generic[V]):
                 f"{self._what} is {size:,} bytes of JSON, more than the {self._settings.max_data_bytes:,} allowed"
             )
         try:
-            again = self._adapter.validate_json(text)
+            reloaded = self._adapter.validate_json(text)
         except ValidationError as error:
             raise InvalidInput(
                 f"{self._what} cannot be stored: as JSON it does not fit: {describe_validation_error(error)}"
             ) from None
-        if not is_same(checked, again):
+        if not is_same(checked, reloaded):
             raise InvalidInput(
-                f"{self._what} cannot be stored: it would come back as {reprlib.repr(again)};"
+                f"{self._what} cannot be stored: it would come back as {reprlib.repr(reloaded)};"
                 " say its exact type, such as type=list[datetime], or use types that JSON and pydantic can tell apart"
             )
-        return text, again
+        return text, reloaded
 
     def plain(self, value: V) -> Json:
         """Return a value as JSON values; raises `InvalidInput` for what JSON cannot hold."""
@@ -89,10 +89,10 @@ class TypeSchema(Generic[V]):
         was stored by another type, however well it fits.
         """
         try:
-            again = self._adapter.dump_python(value, mode="json", warnings=False)
+            dumped = self._adapter.dump_python(value, mode="json", warnings=False)
         except ValueError:
             return False
-        return _field_names(json.loads(text)) == _field_names(again)
+        return _field_names(json.loads(text)) == _field_names(dumped)
 
     def convert(self, value: object) -> V:
         """Return a value of this type made of whatever fits; raises `TypeMismatch`."""

@@ -68,7 +68,7 @@ class Typed(ViewHolder, Generic[V]):
     ) -> None:
         if type is None and default is None:
             raise InvalidInput(
-                f"the type of {name!r} cannot be told from None; say it, such as type=UserSession | None"
+                f"the type of {name!r} cannot be inferred from None; give it, such as type=UserSession | None"
             )
         if migrate is not None:
             check_function(migrate, "migrate")
@@ -80,7 +80,7 @@ class Typed(ViewHolder, Generic[V]):
             default.__class__ if type is None else type, self._what, view.engine.settings
         )
         self._default = self._shape.dump(default)[0]
-        self._held: tuple[datetime | None, str] = None, ""
+        self._cached_text: tuple[datetime | None, str] = None, ""
         self._checked: tuple[datetime | None, bool] = None, False
 
     @lazy
@@ -89,7 +89,7 @@ class Typed(ViewHolder, Generic[V]):
         return self._view.engine.ids.derive(self._view.scope.tenant, typed_name(self._view.scope, self._name))
 
     @lazy
-    def _wanted(self) -> Filter:
+    def _record_filter(self) -> Filter:
         return Filter(scope=self._view.scope, ids=(self._id,))
 
     @property
@@ -120,7 +120,7 @@ class Typed(ViewHolder, Generic[V]):
     def set(self, value: V, *, expected_version: int | None = None) -> Receipt:
         """Store a value; one that cannot be stored raises `InvalidInput` and changes nothing.
 
-        With `expected_version` (0: nothing stored) a value that has moved on raises `VersionConflict`.
+        With `expected_version` (0: nothing stored) a value with another version raises `VersionConflict`.
         """
         self._view.need_present()
         data = self._data(self._shape.dump(value)[0])
@@ -130,14 +130,14 @@ class Typed(ViewHolder, Generic[V]):
             try:
                 return self._view.revise(self._id, {"data": data}, expected_version)
             except NotFound:
-                held = 0
+                version = 0
         else:
             try:
                 return self._view.put([self._item(data, "error")])
             except AlreadyExists:
-                held = self.version
+                version = self.version
         raise VersionConflict(
-            f"{self._what} is at version {held}, not {expected_version}; read it again and repeat the change"
+            f"{self._what} is at version {version}, not {expected_version}; read it again and repeat the change"
         )
 
     def update(self, change: Callable[[V], V]) -> V:
@@ -152,11 +152,11 @@ class Typed(ViewHolder, Generic[V]):
 
         def prepare() -> tuple[Record | None, str, V]:
             record = self._find()
-            made = change(self._shape.load(self._default) if record is None else self._load(record))
+            changed = change(self._shape.load(self._default) if record is None else self._load(record))
             try:
-                text, value = self._shape.dump(made)
+                text, value = self._shape.dump(changed)
             except InvalidInput as error:
-                if made is None:
+                if changed is None:
                     error.add_note("the function given to update() returned None: it must return the new value")
                 raise
             return record, text, value
@@ -234,7 +234,7 @@ class Typed(ViewHolder, Generic[V]):
 
     def _find(self, known_at: datetime | None = None) -> Record | None:
         if known_at is None and self._view.known_at is None:
-            return self._view.engine.store.get(self._wanted, self._view.engine.now())
+            return self._view.engine.store.get(self._record_filter, self._view.engine.now())
         return self._view.find(self._id, known_at=known_at)
 
     def _load(self, record: Record) -> V:
@@ -249,12 +249,12 @@ class Typed(ViewHolder, Generic[V]):
             if self._is_of_this_type(record, text, value):
                 return value
         try:
-            made = self._migrate(json.loads(text))
+            migrated = self._migrate(json.loads(text))
         except Exception as error:
             raise TypeMismatch(
                 f"migrate= of {self._what} failed for version {record.version}: {type(error).__name__}: {error}"
             ) from error
-        return self._shape.convert(made)
+        return self._shape.convert(migrated)
 
     def _is_of_this_type(self, record: Record, text: str, value: V) -> bool:
         """Whether a version was stored by this type or one with the same fields; found out once from read to read."""
@@ -266,13 +266,13 @@ class Typed(ViewHolder, Generic[V]):
 
     def _text(self, record: Record) -> str:
         """Return the stored JSON; kept from one read to the next, since it is the dearest part of one."""
-        recorded_at, text = self._held
+        recorded_at, text = self._cached_text
         # No two versions are recorded at one moment, even if one was erased and its number is given again.
         if recorded_at != record.recorded_at:
             if "value" not in record.data:
                 raise TypeMismatch(f"{self._what} was overwritten: its record {self._id} holds no value; clear() it")
             text = dump_json(record.data["value"])
-            self._held = record.recorded_at, text
+            self._cached_text = record.recorded_at, text
         return text
 
     def _data(self, text: str) -> dict[str, Any]:

@@ -208,8 +208,8 @@ class Working(ViewHolder):
         learned from what comes in. In a room, the room's limits become those of the export. `memory.undo(receipt)` takes
         the records back. What is no export, damaged, or of a newer format raises `InvalidInput` and changes nothing.
         """
-        given = read_export(self._view, exported)
-        receipt = restore_export(self._view, given)
-        if given.has_room_limits and self._view.scope.room is not None:
-            RoomLimits(self._view).load(given.room_limits)
+        document = read_export(self._view, exported)
+        receipt = restore_export(self._view, document)
+        if document.has_room_limits and self._view.scope.room is not None:
+            RoomLimits(self._view).load(document.room_limits)
         return receipt

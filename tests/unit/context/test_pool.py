@@ -44,7 +44,7 @@ def test_a_call_that_is_given_up_while_it_waits_is_never_run(pool: ProviderPool)
     pool.submit(waiting)
     pool.submit(after)
     assert waiting.deadline is None, "its time begins with its turn"
-    assert pool.give_up(waiting)
+    assert pool.abandon(waiting)
     go_on.set()
     assert ended(after, changed).result == "after"
     for ending, its in running:
@@ -57,7 +57,7 @@ def test_what_ended_in_time_is_not_given_up(pool: ProviderPool):
     running, changed = call(lambda _: 7)
     pool.submit(running)
     ended(running, changed)
-    assert not pool.give_up(running)
+    assert not pool.abandon(running)
     assert running.result == 7
 
 
@@ -75,7 +75,7 @@ def test_a_coroutine_that_comes_too_late_is_let_go(pool: ProviderPool):
     running, changed = call(late)
     pool.submit(running)
     assert changed.get(timeout=30).begun
-    assert pool.give_up(running)
+    assert pool.abandon(running)
     go_on.set()
     # The thread is gone when nothing hangs any more; others are as good as before.
     again, its = call(lambda _: "again")
@@ -160,7 +160,7 @@ def test_whatever_happens_the_threads_are_there_for_the_next(pool: ProviderPool,
                 # Wait until something is known of it, so that it is given up in every state it can be in.
                 while started.deadline is None:
                     changed.get(timeout=30)
-            pool.give_up(started)
+            pool.abandon(started)
 
     users = [threading.Thread(target=user, args=(dice.randrange(1000),)) for _ in range(4)]
     for thread in users:

@@ -134,7 +134,7 @@ def test_labels_of_the_view_are_those_of_everything(memory: Memory, tmp_path: Pa
         {"role": "user", "content": "nobody's", "room": "r"},
     )
     done = import_from(memory.scope(user="ana"), path, "jsonl")
-    assert done.left_out == {"it belongs to another user than the one that was asked for": 1}
+    assert done.left_out == {"it belongs to another user than the view is bound to": 1}
     assert [message.content for message in memory.scope(user="ana", room="r").messages.history()] == [
         "mine",
         "nobody's",

@@ -149,7 +149,7 @@ def test_the_type_is_known_to_the_checker(memory: Memory):
     assert session.get().turns + sum(numbers.get()) == 0
     assert maybe.get() is None
     assert numbers.update(lambda held: [*held, 1]) == [1]
-    with pytest.raises(InvalidInput, match="cannot be told from None"):
+    with pytest.raises(InvalidInput, match="cannot be inferred from None"):
         memory.typed("m", None)
     with pytest.raises(InvalidInput, match="Opaque, which pydantic cannot check"):
         memory.typed("o", Opaque())

@@ -108,15 +108,17 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
 
     # ---- inside
 
-    def _add(self, place: tuple[str, str, str], events: Sequence[Event], custom: Mapping[str, object]) -> None:
-        wanted = {event_id(self._memory, *place, event): event for event in events if event_text(event).strip()}
-        view = self._memory.scope(agent=place[0], user=place[1], room=place[2] or None)
+    def _add(self, session_key: tuple[str, str, str], events: Sequence[Event], custom: Mapping[str, object]) -> None:
+        events_by_id = {
+            event_id(self._memory, *session_key, event): event for event in events if event_text(event).strip()
+        }
+        view = self._memory.scope(agent=session_key[0], user=session_key[1], room=session_key[2] or None)
         more: dict[str, Any] = {_CUSTOM: to_jsonable_python(custom, serialize_unknown=True)} if custom else {}
 
         def change() -> None:
-            existing = self._existing_records([name for id in wanted for name in (id, self._forgotten(id))])
+            existing = self._existing_records([name for id in events_by_id for name in (id, self._forgotten(id))])
             with view.batch() as batch:
-                for id, event in wanted.items():
+                for id, event in events_by_id.items():
                     record = existing.get(id)
                     if self._forgotten(id) in existing or (record is not None and record.metadata.get(IN_MEMORY)):
                         continue
@@ -133,13 +135,13 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         return {record.id: record for page in pages for record in self._memory.list(ids=page, limit=_PAGE)}
 
     def _add_entries(
-        self, place: tuple[str, str], memories: Sequence[MemoryEntry], custom: Mapping[str, object]
+        self, user_key: tuple[str, str], memories: Sequence[MemoryEntry], custom: Mapping[str, object]
     ) -> None:
-        with self._memory.scope(agent=place[0], user=place[1]).batch() as batch:
+        with self._memory.scope(agent=user_key[0], user=user_key[1]).batch() as batch:
             for memory in memories:
                 entry = memory.model_copy(update={"custom_metadata": {**custom, **memory.custom_metadata}})
                 text = storable_text("\n".join(part.text for part in entry.content.parts or [] if part.text))
-                id = record_id(self._memory, "memory", *place, entry.id or str(uuid4()))
+                id = record_id(self._memory, "memory", *user_key, entry.id or str(uuid4()))
                 data = pack_json(entry.model_dump(mode="json", exclude_none=True, fallback=repr))
                 batch.add(text, id=id, data=data, metadata={MARK: "memory", IN_MEMORY: True}, on_conflict="replace")
 
@@ -147,8 +149,8 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         """Return the id of the record that marks a memory as forgotten."""
         return record_id(self._memory, "forgotten", derived_name(self._memory, id))
 
-    def _forget(self, place: tuple[str, str], id: str) -> None:
-        view = self._memory.scope(agent=place[0], user=place[1])
+    def _forget(self, user_key: tuple[str, str], id: str) -> None:
+        view = self._memory.scope(agent=user_key[0], user=user_key[1])
 
         def change() -> None:
             try:

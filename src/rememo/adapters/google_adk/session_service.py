@@ -55,8 +55,8 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
     ) -> Session:
         """Create a session; an id that is taken raises `AlreadyExistsError`."""
-        place = (app_name, user_id, (session_id or "").strip() or str(uuid4()))
-        return await run_in_thread(retry_conflicts, lambda: self._create(place, state or {}), "the session")
+        session_key = (app_name, user_id, (session_id or "").strip() or str(uuid4()))
+        return await run_in_thread(retry_conflicts, lambda: self._create(session_key, state or {}), "the session")
 
     async def get_session(
         self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
@@ -70,8 +70,8 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
 
     async def delete_session(self, *, app_name: str, user_id: str, session_id: str) -> None:
         """End a session with its events; those that were added to memory can still be recalled."""
-        place = (app_name, user_id, session_id.strip())
-        await run_in_thread(retry_conflicts, lambda: self._delete(place), "the session")
+        session_key = (app_name, user_id, session_id.strip())
+        await run_in_thread(retry_conflicts, lambda: self._delete(session_key), "the session")
 
     async def get_user_state(self, *, app_name: str, user_id: str) -> dict[str, Any]:
         """Return the state that all sessions of a user share, by keys without their prefix."""
@@ -83,34 +83,39 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
             return event
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
-        place, known = (session.app_name, session.user_id, session.id), session.last_update_time
-        if not await run_in_thread(retry_conflicts, lambda: self._append(place, known, event), "the session"):
+        session_key, last_seen = (session.app_name, session.user_id, session.id), session.last_update_time
+        if not await run_in_thread(retry_conflicts, lambda: self._append(session_key, last_seen, event), "the session"):
             return event
         session.last_update_time = event.timestamp
         return self._commit_event_to_session(session, event)
 
     # ---- inside; a place is an app, a user and a session
 
-    def _create(self, place: tuple[str, str, str], state: dict[str, Any]) -> Session:
-        if self._find("session", *place) is not None:
-            raise AlreadyExistsError(f"Session with id {place[2]} already exists.")
+    def _create(self, session_key: tuple[str, str, str], state: dict[str, Any]) -> Session:
+        if self._find("session", *session_key) is not None:
+            raise AlreadyExistsError(f"Session with id {session_key[2]} already exists.")
         now = platform_time.get_time()
         with self._memory.batch() as batch:
-            view = batch.scope(agent=place[0], user=place[1], room=place[2])
+            view = batch.scope(agent=session_key[0], user=session_key[1], room=session_key[2])
             data = pack_json({"last_update_time": now})
-            view.add("", kind="state", id=record_id(self._memory, "session", *place), data=data, metadata=_SESSION)
-            self._merge(batch, place, state)
-        return self._session(place, now, [])
+            view.add(
+                "", kind="state", id=record_id(self._memory, "session", *session_key), data=data, metadata=_SESSION
+            )
+            self._merge(batch, session_key, state)
+        return self._session(session_key, now, [])
 
-    def _get(self, place: tuple[str, str, str], config: GetSessionConfig) -> Session | None:
-        record = self._find("session", *place)
+    def _get(self, session_key: tuple[str, str, str], config: GetSessionConfig) -> Session | None:
+        record = self._find("session", *session_key)
         if record is None:
             return None
-        room, after = self._memory.scope(agent=place[0], user=place[1], room=place[2]), config.after_timestamp
+        room, after = (
+            self._memory.scope(agent=session_key[0], user=session_key[1], room=session_key[2]),
+            config.after_timestamp,
+        )
         since = None if after is None else datetime.fromtimestamp(after, UTC)
         events = list_latest(room, config.num_recent_events, metadata={IN_SESSION: True}, after=since)
         return self._session(
-            place, unpack_json(record.data)["last_update_time"], [read_event(event) for event in events]
+            session_key, unpack_json(record.data)["last_update_time"], [read_event(event) for event in events]
         )
 
     def _list(self, app_name: str, user_id: str | None) -> list[Session]:
@@ -130,15 +135,15 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
             )
         return sorted(sessions, key=lambda session: (session.last_update_time, session.user_id, session.id))
 
-    def _delete(self, place: tuple[str, str, str]) -> None:
-        record = self._find("session", *place)
+    def _delete(self, session_key: tuple[str, str, str]) -> None:
+        record = self._find("session", *session_key)
         if record is None:
             return
         with self._memory.batch() as batch:
             batch.delete(record.id, expected_version=record.version)
-            if (state := self._find("state", *place)) is not None:
+            if (state := self._find("state", *session_key)) is not None:
                 batch.delete(state.id)
-            room = self._memory.scope(agent=place[0], user=place[1], room=place[2])
+            room = self._memory.scope(agent=session_key[0], user=session_key[1], room=session_key[2])
             for event in list_latest(room, metadata={IN_SESSION: True}):
                 if event.metadata.get(IN_MEMORY):
                     batch.update(
@@ -147,48 +152,53 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
                 else:
                     batch.delete(event.id, expected_version=event.version)
 
-    def _append(self, place: tuple[str, str, str], known: float, event: Event) -> bool:
+    def _append(self, session_key: tuple[str, str, str], last_seen: float, event: Event) -> bool:
         """Store an event; False when it was there already."""
-        record = self._find("session", *place)
+        record = self._find("session", *session_key)
         if record is None:
-            raise SessionNotFoundError(f"Session {place[2]} not found.")
-        id = event_id(self._memory, *place, event)
+            raise SessionNotFoundError(f"Session {session_key[2]} not found.")
+        id = event_id(self._memory, *session_key, event)
         existing = self._find_id(id)
         if existing is not None and existing.metadata.get(IN_SESSION):
             if unpack_json(existing.data) == event_to_json(event):
                 return False
-            raise AlreadyExistsError(f"Another event with id {event.id} is in session {place[2]} already.")
-        if unpack_json(record.data)["last_update_time"] > known:
+            raise AlreadyExistsError(f"Another event with id {event.id} is in session {session_key[2]} already.")
+        if unpack_json(record.data)["last_update_time"] > last_seen:
             raise StaleSessionError(
-                f"Session {place[2]} was modified in storage since it was read; get it again and repeat what was done."
+                f"Session {session_key[2]} was modified in storage since it was read; get it again and repeat what was done."
             )
         with self._memory.batch() as batch:
             batch.update(
                 record.id, data=pack_json({"last_update_time": event.timestamp}), expected_version=record.version
             )
             if existing is None:
-                store_event(batch.scope(agent=place[0], user=place[1], room=place[2]), id, event, {IN_SESSION: True})
+                store_event(
+                    batch.scope(agent=session_key[0], user=session_key[1], room=session_key[2]),
+                    id,
+                    event,
+                    {IN_SESSION: True},
+                )
             else:
                 metadata = {**existing.metadata, IN_SESSION: True}
                 batch.update(
                     id, data=pack_json(event_to_json(event)), metadata=metadata, expected_version=existing.version
                 )
-            self._merge(batch, place, event.actions.state_delta)
+            self._merge(batch, session_key, event.actions.state_delta)
         return True
 
-    def _merge(self, batch: BatchView, place: tuple[str, str, str], delta: dict[str, Any]) -> None:
+    def _merge(self, batch: BatchView, session_key: tuple[str, str, str], delta: dict[str, Any]) -> None:
         """Change the state of the app, the user and the session, where there is something to change."""
         app: dict[str, Any] = {}
         user: dict[str, Any] = {}
-        own: dict[str, Any] = {}
+        session: dict[str, Any] = {}
         for key, value in to_jsonable_python(delta, serialize_unknown=True).items():
             if key.startswith(State.APP_PREFIX):
                 app[key.removeprefix(State.APP_PREFIX)] = value
             elif key.startswith(State.USER_PREFIX):
                 user[key.removeprefix(State.USER_PREFIX)] = value
             elif not key.startswith(State.TEMP_PREFIX):
-                own[key] = value
-        for labels, more in ((place[:1], app), (place[:2], user), (place, own)):
+                session[key] = value
+        for labels, more in ((session_key[:1], app), (session_key[:2], user), (session_key, session)):
             if not more:
                 continue
             record = self._find("state", *labels)
@@ -206,10 +216,15 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
                     record.id, data=pack_json({**unpack_json(record.data), **more}), expected_version=record.version
                 )
 
-    def _session(self, place: tuple[str, str, str], time: float, events: list[Event]) -> Session:
-        state = _join_state(self._state(*place[:1]), self._state(*place[:2]), self._state(*place))
+    def _session(self, session_key: tuple[str, str, str], time: float, events: list[Event]) -> Session:
+        state = _join_state(self._state(*session_key[:1]), self._state(*session_key[:2]), self._state(*session_key))
         return Session(
-            app_name=place[0], user_id=place[1], id=place[2], state=state, events=events, last_update_time=time
+            app_name=session_key[0],
+            user_id=session_key[1],
+            id=session_key[2],
+            state=state,
+            events=events,
+            last_update_time=time,
         )
 
     def _state(self, *labels: str) -> dict[str, Any]:
@@ -226,6 +241,6 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
             return None
 
 
-def _join_state(app: dict[str, Any], user: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def _join_state(app: dict[str, Any], user: dict[str, Any], session: dict[str, Any]) -> dict[str, Any]:
     shared = {State.APP_PREFIX + key: value for key, value in app.items()}
-    return {**own, **shared, **{State.USER_PREFIX + key: value for key, value in user.items()}}
+    return {**session, **shared, **{State.USER_PREFIX + key: value for key, value in user.items()}}

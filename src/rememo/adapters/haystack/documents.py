@@ -29,8 +29,8 @@ _DEPTH: Final = 15
 def record_id(memory: Memory, id: str) -> DerivedId:
     """Return the id of the record that holds a document: the same document may stand in many indexes of a tenant."""
     scope = memory.bound
-    place = json.dumps([scope.agent, scope.user, scope.room, id])
-    return derived_id(memory, f"haystack-{sha256(place.encode()).hexdigest()[:40]}")
+    key = json.dumps([scope.agent, scope.user, scope.room, id])
+    return derived_id(memory, f"haystack-{sha256(key.encode()).hexdigest()[:40]}")
 
 
 def note_fields(document: Document, id: str) -> dict[str, Any]:

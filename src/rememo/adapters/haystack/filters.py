@@ -18,14 +18,14 @@ def check_filters(filters: object) -> dict[str, Any] | None:
         return None
     if not isinstance(filters, dict):
         raise FilterError(f"filters must be a dictionary, not {type(filters).__name__}")
-    known = cast("dict[str, Any]", filters)
-    if "operator" not in known and "conditions" not in known:
+    checked = cast("dict[str, Any]", filters)
+    if "operator" not in checked and "conditions" not in checked:
         raise ValueError(
             "these filters have no operator: see https://docs.haystack.deepset.ai/docs/metadata-filtering for their form"
         )
     # What is malformed is told even where there is no document to try it on.
-    document_matches_filter(filters=known, document=Document(content=""))
-    return known
+    document_matches_filter(filters=checked, document=Document(content=""))
+    return checked
 
 
 def metadata_conditions(filters: dict[str, Any] | None) -> dict[str, Any]:

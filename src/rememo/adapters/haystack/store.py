@@ -66,7 +66,7 @@ class RememoDocumentStore(AsyncDocumentMethods):
         self.index = index
         self.embedding_similarity_function: Similarity = embedding_similarity_function
         self.return_embedding = return_embedding
-        self._given = memory
+        self._memory_source = memory
         self._opened: Memory | None = None
         self._room: Memory | None = None
         self._ready: FrameworkVectorIndex | None = None
@@ -82,7 +82,7 @@ class RememoDocumentStore(AsyncDocumentMethods):
             return self._room
 
     def _open(self) -> Memory:
-        memory = self._given
+        memory = self._memory_source
         if isinstance(memory, Secret):
             memory = cast("str", memory.resolve_value())
         if not isinstance(memory, Memory):
@@ -106,13 +106,13 @@ class RememoDocumentStore(AsyncDocumentMethods):
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values; a memory that was given as an object raises `InvalidInput`."""
-        if isinstance(self._given, Memory):
+        if isinstance(self._memory_source, Memory):
             raise InvalidInput(
                 "a store over a Memory object cannot be serialized; give it the memory's path or address"
             )
         return default_to_dict(
             self,
-            memory=self._given if isinstance(self._given, Secret) else str(self._given),
+            memory=self._memory_source if isinstance(self._memory_source, Secret) else str(self._memory_source),
             index=self.index,
             embedding_similarity_function=self.embedding_similarity_function,
             return_embedding=self.return_embedding,
@@ -137,13 +137,13 @@ class RememoDocumentStore(AsyncDocumentMethods):
         """Write documents, all or none, and return how many were written; without a policy a known id is an error."""
         if not isinstance(documents, Iterable) or isinstance(documents, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"write_documents() takes a list of documents, not {type(documents).__name__}")
-        given = list(documents)
-        for document in given:
+        all_documents = list(documents)
+        for document in all_documents:
             if not isinstance(document, Document):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
                 raise InvalidInput(f"write_documents() takes documents, not {type(document).__name__}")
         policy = policy or DuplicatePolicy.NONE
         items: dict[str, Document] = {}
-        for document in given:
+        for document in all_documents:
             if document.id in items and policy in (DuplicatePolicy.NONE, DuplicatePolicy.FAIL):
                 raise DuplicateDocumentError(f"the document {document.id!r} is given twice; nothing was written")
             if document.id not in items or policy == DuplicatePolicy.OVERWRITE:
@@ -157,11 +157,13 @@ class RememoDocumentStore(AsyncDocumentMethods):
                 note_fields(document, ids[id]) | {"on_conflict": conflict} for id, document in items.items()
             )
         except AlreadyExists as error:
-            known = next((id for id in items if id in existing), "given")
-            raise DuplicateDocumentError(f"a document with the id {known!r} exists; nothing was written") from error
+            existing_id = next((id for id in items if id in existing), "given")
+            raise DuplicateDocumentError(
+                f"a document with the id {existing_id!r} exists; nothing was written"
+            ) from error
         if policy == DuplicatePolicy.SKIP:
             return sum(outcome == "added" for outcome in receipt.outcomes.values())
-        return len(given)
+        return len(all_documents)
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete documents; unknown ids are ignored."""
@@ -234,32 +236,36 @@ class RememoDocumentStore(AsyncDocumentMethods):
     def _matching(
         self, filters: dict[str, Any] | None, *, embedding: bool | None = None
     ) -> list[tuple[Record, Document]]:
-        wanted, whole = check_filters(filters), self.return_embedding if embedding is None else embedding
-        metadata = metadata_conditions(wanted)
+        checked, with_embedding = check_filters(filters), self.return_embedding if embedding is None else embedding
+        metadata = metadata_conditions(checked)
         if metadata and self._view.count(kind=KIND, metadata=UNFILTERABLE):
             metadata = {}
         records = list_latest(self._view, metadata=metadata, kind=KIND)
         matching = [(record, read_document(record)) for record in records]
-        if wanted is not None:
+        if checked is not None:
             matching = [
-                (record, document) for record, document in matching if document_matches_filter(wanted, document)
+                (record, document) for record, document in matching if document_matches_filter(checked, document)
             ]
-        return matching if whole else [(record, replace(document, embedding=None)) for record, document in matching]
+        return (
+            matching
+            if with_embedding
+            else [(record, replace(document, embedding=None)) for record, document in matching]
+        )
 
     def _existing_records(self, document_ids: Iterable[str]) -> dict[str, Record]:
         """Return the records of documents that are there, by the documents' ids."""
-        wanted = list(document_ids)
-        own = self._read(record_id(self._view, id) for id in wanted)
+        ids = list(document_ids)
+        written = self._read(record_id(self._view, id) for id in ids)
         # A note of another origin is known by its own id.
-        others = self._read(
-            id for id in wanted if 0 < len(storable_text(id).encode()) <= _MAX_ID and storable_text(id) == id
+        foreign = self._read(
+            id for id in ids if 0 < len(storable_text(id).encode()) <= _MAX_ID and storable_text(id) == id
         )
-        by_id = {read_document(record, embedding=False).id: record for record in (*others, *own)}
-        return {id: by_id[id] for id in wanted if id in by_id}
+        by_id = {read_document(record, embedding=False).id: record for record in (*foreign, *written)}
+        return {id: by_id[id] for id in ids if id in by_id}
 
     def _read(self, ids: Iterable[str]) -> list[Record]:
-        wanted = list(ids)
-        pages = (wanted[start : start + _PAGE] for start in range(0, len(wanted), _PAGE))
+        all_ids = list(ids)
+        pages = (all_ids[start : start + _PAGE] for start in range(0, len(all_ids), _PAGE))
         return [record for page in pages for record in self._view.list(kind=KIND, ids=page, limit=_PAGE)]
 
     def _end(self, ids: list[str]) -> int:

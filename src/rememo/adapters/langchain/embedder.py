@@ -19,8 +19,8 @@ class LangChainEmbedder:
         self.dimension = dimension or len(embeddings.embed_query("dimension"))
         kind = type(embeddings)
         model = getattr(embeddings, "model", None) or getattr(embeddings, "model_name", None)
-        made = f"langchain:{kind.__module__}.{kind.__qualname__}"
-        self.name = name or (f"{made}:{model}" if isinstance(model, str) else made)
+        identity = f"langchain:{kind.__module__}.{kind.__qualname__}"
+        self.name = name or (f"{identity}:{model}" if isinstance(model, str) else identity)
 
     def embed(self, texts: Sequence[str]) -> list[Vector | None]:
         """Return one unit-length vector for each text, in order; None for a blank one."""

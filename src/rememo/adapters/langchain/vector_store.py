@@ -64,9 +64,9 @@ class RememoVectorStore(MemoryHolder, VectorStore):
         **kwargs: Any,
     ) -> Self:
         """Return a store that has these texts."""
-        made = cls(memory, embedding, **kwargs)
-        made.add_texts(texts, metadatas, ids=ids)
-        return made
+        store = cls(memory, embedding, **kwargs)
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
 
     # ---- writing
 
@@ -85,14 +85,14 @@ class RememoVectorStore(MemoryHolder, VectorStore):
         if not len(all_texts) == len(about) == len(named):
             raise InvalidInput(f"there are {len(all_texts)} texts, {len(about)} metadatas and {len(named)} ids")
         items: list[dict[str, Any]] = []
-        given: list[str] = []
+        ids_given: list[str] = []
         for text, metadata, id in zip(all_texts, about, named, strict=True):
-            made = self._id(id) if id else str(uuid4())
-            items.append({**note_fields(text, metadata, id), "id": made, "on_conflict": "replace"})
-            given.append(id or made)
+            record_id = self._id(id) if id else str(uuid4())
+            items.append({**note_fields(text, metadata, id), "id": record_id, "on_conflict": "replace"})
+            ids_given.append(id or record_id)
         if items:
             self._memory.add_many(items)
-        return given
+        return ids_given
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool | None:  # noqa: ARG002 - as it is called
         """Delete documents by their ids, or all; ids that are not there are no error."""
@@ -108,8 +108,8 @@ class RememoVectorStore(MemoryHolder, VectorStore):
         """Return the documents of these ids that are there, in the order of the ids."""
         if not ids:
             return []
-        wanted = self._records(ids)
-        records = self._memory.list(kind=KIND, metadata=DOCUMENT_MARK, ids=wanted, limit=len(wanted))
+        record_ids = self._records(ids)
+        records = self._memory.list(kind=KIND, metadata=DOCUMENT_MARK, ids=record_ids, limit=len(record_ids))
         by_id = {document.id: document for document in map(read_document, records)}
         return [by_id[id] for id in ids if id in by_id]
 
@@ -137,13 +137,13 @@ class RememoVectorStore(MemoryHolder, VectorStore):
         **kwargs: Any,  # noqa: ARG002 - as it is called
     ) -> list[Document]:
         """Return the `k` documents whose vectors are nearest; those that point away from it come last."""
-        wanted = {**(filter or {}), **DOCUMENT_MARK}
-        hits = self._memory.similar(embedding, limit=oversample(k), kind=KIND, metadata=wanted)
+        conditions = {**(filter or {}), **DOCUMENT_MARK}
+        hits = self._memory.similar(embedding, limit=oversample(k), kind=KIND, metadata=conditions)
         results = {hit.id: RetrievedRecord(record=hit.record, score=hit.score) for hit in hits}
         if len(results) < k:
             more = (
                 RetrievedRecord(record=record, score=None)
-                for record in self._memory.list(kind=KIND, metadata=wanted, limit=k)
+                for record in self._memory.list(kind=KIND, metadata=conditions, limit=k)
             )
             results |= {result.record.id: result for result in more if result.record.id not in results}
         return [retrieved_document(result) for result in rank_by_standing(self._memory, list(results.values()))[:k]]
@@ -160,14 +160,14 @@ class RememoVectorStore(MemoryHolder, VectorStore):
     ) -> list[Document]:
         """Return `k` of the `fetch_k` best documents that answer and say different things (1: the answer alone counts)."""
         results = self._retrieve(query, fetch_k, filter)
-        wanted = embed_question(self._embedder, query)
+        query_vector = embed_question(self._embedder, query)
         vectors = self._embedder.embed([result.record.text for result in results])
         nothing: Vector = np.zeros(self._embedder.dimension, np.float32)
         rows = [nothing if vector is None else vector for vector in vectors]
-        if wanted is None or not rows:
+        if query_vector is None or not rows:
             return [retrieved_document(result) for result in results[:k]]
-        chosen = maximal_marginal_relevance(wanted, [row.tolist() for row in rows], lambda_mult, k)
-        return [retrieved_document(results[place]) for place in chosen]
+        chosen = maximal_marginal_relevance(query_vector, [row.tolist() for row in rows], lambda_mult, k)
+        return [retrieved_document(results[index]) for index in chosen]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda score: score

@@ -13,9 +13,9 @@ def namespace_filter(prefix: Sequence[str]) -> dict[str, Any]:
     return {f"namespace.{depth}": label for depth, label in enumerate(prefix)}
 
 
-def value_filter(wanted: Mapping[str, Any]) -> dict[str, Any]:
+def value_filter(conditions: Mapping[str, Any]) -> dict[str, Any]:
     """Return LangGraph's filter on a value as metadata conditions, with dots in keys escaped."""
-    return {"value." + key.replace(".", "\\."): _escape_keys(value) for key, value in wanted.items()}
+    return {"value." + key.replace(".", "\\."): _escape_keys(value) for key, value in conditions.items()}
 
 
 def _escape_keys(value: object) -> Any:

@@ -60,7 +60,7 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Store a checkpoint and the channels that changed with it."""
-        thread, space = self._place(config)
+        thread, space = self._thread_and_namespace(config)
         id, values, versions = checkpoint["id"], checkpoint["channel_values"], checkpoint["channel_versions"]
         at = id_time(id) or datetime.fromisoformat(checkpoint["ts"])
         items: list[dict[str, Any]] = []
@@ -80,11 +80,11 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store what a task wrote after a checkpoint; what is stored already stays, but for errors and interrupts."""
-        thread, space = self._place(config)
+        thread, space = self._thread_and_namespace(config)
         id = str(get_checkpoint_id(config))
         items: list[dict[str, Any]] = []
-        for place, (channel, value) in enumerate(writes):
-            index = WRITES_IDX_MAP.get(channel, place)
+        for number, (channel, value) in enumerate(writes):
+            index = WRITES_IDX_MAP.get(channel, number)
             tags, more = write_tags(space, id, task_id, index), {"channel": channel, "path": task_path}
             items += thread.items(tags, value, id_time(id), replace=index < 0, more=more)
         if items:
@@ -104,9 +104,9 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """End the checkpoints that some runs made, and what was written after them."""
-        wanted = {**CHECKPOINTS, "run_id": {"$in": [str(run_id) for run_id in run_ids]}}
+        conditions = {**CHECKPOINTS, "run_id": {"$in": [str(run_id) for run_id in run_ids]}}
         doomed: dict[str, set[tuple[str, str]]] = {}
-        for record in iter_states(self._memory, wanted) if run_ids else ():
+        for record in iter_states(self._memory, conditions) if run_ids else ():
             doomed.setdefault(str(record.scope.room), set()).add(checkpoint_key(record))
         for name, steps in doomed.items():
             _drop_checkpoints(self._thread(name), lambda step, steps=steps: step in steps)
@@ -142,7 +142,7 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint by its id, or the latest of a thread; None where there is none."""
-        thread, space = self._place(config)
+        thread, space = self._thread_and_namespace(config)
         if id := get_checkpoint_id(config):
             records = thread.view.list(ids=[thread.id(checkpoint_tags(space, id))], limit=1)
         else:
@@ -163,18 +163,20 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
             "tags.space": configurable.get("checkpoint_ns"),
             "tags.checkpoint": configurable.get("checkpoint_id") or None,
         }
-        wanted = {**CHECKPOINTS, **{name: value for name, value in named.items() if value is not None}}
+        conditions = {**CHECKPOINTS, **{name: value for name, value in named.items() if value is not None}}
         end = None if before is None else get_checkpoint_id(before)
-        given = 0
-        for record in iter_states(self._memory if config is None else self._place(config)[0].view, wanted):
-            if limit is not None and given >= limit:
+        yielded = 0
+        for record in iter_states(
+            self._memory if config is None else self._thread_and_namespace(config)[0].view, conditions
+        ):
+            if limit is not None and yielded >= limit:
                 return
             if end is not None and checkpoint_key(record)[1] >= end:
                 continue
             thread = self._thread(str(record.scope.room))
             content = thread.contents([record])[record.id]
             if all(content["metadata"].get(name) == value for name, value in (filter or {}).items()):
-                given += 1
+                yielded += 1
                 yield _checkpoint_tuple(thread, record, content)
 
     def get_next_version(self, current: str | None, channel: None) -> str:  # noqa: ARG002 - as it is called
@@ -185,7 +187,7 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
     def _thread(self, name: object) -> ThreadRecords:
         return ThreadRecords(self._memory, str(name), self.serde)
 
-    def _place(self, config: RunnableConfig) -> tuple[ThreadRecords, str]:
+    def _thread_and_namespace(self, config: RunnableConfig) -> tuple[ThreadRecords, str]:
         named: dict[str, Any] = config.get("configurable", {})
         if "thread_id" not in named:
             raise InvalidInput('the config names no thread; write {"configurable": {"thread_id": …}}')
@@ -206,8 +208,8 @@ def _checkpoint_tuple(thread: ThreadRecords, record: Record, content: Mapping[st
     values = {**checkpoint["channel_values"], **{channels[record_id]: value for record_id, value in contents.items()}}
     at = id_time(id)
     span = {} if at is None else {"after": at, "before": at + _ONE_TICK}
-    wanted = {"langgraph": "write", "tags.space": space, "tags.checkpoint": id}
-    writes = sorted(iter_states(thread.view, wanted, **span), key=_write_order)
+    conditions = {"langgraph": "write", "tags.space": space, "tags.checkpoint": id}
+    writes = sorted(iter_states(thread.view, conditions, **span), key=_write_order)
     written = thread.contents(writes)
     return CheckpointTuple(
         config=_config(thread, space, id),

@@ -122,11 +122,11 @@ class RememoStore(MemoryHolder, BaseStore):
     def _read(self, op: Op) -> Result:
         if isinstance(op, GetOp):
             records = self._memory.list(ids=[self._id(op.namespace, op.key)], kind=_KIND, limit=1)
-            self._refresh(records, wanted=op.refresh_ttl)
+            self._refresh(records, enabled=op.refresh_ttl)
             return Item(**_item_fields(records[0])) if records else None
         if isinstance(op, SearchOp):
             hits = self._search(op)
-            self._refresh([hit.record for hit in hits], wanted=op.refresh_ttl)
+            self._refresh([hit.record for hit in hits], enabled=op.refresh_ttl)
             return [self._to_search_item(hit) for hit in hits]
         if isinstance(op, ListNamespacesOp):
             return self._namespaces(op)
@@ -149,9 +149,9 @@ class RememoStore(MemoryHolder, BaseStore):
         users = {self._user(_read_namespace(room)) for room in rooms}
         view = self._memory
         if len(users) == 1 and (user := users.pop()) is not None:
-            own = self._memory.scope(user=user)
+            user_view = self._memory.scope(user=user)
             # What was stored before its user was known has no user.
-            view = own if set(own.rooms(prefix=name)).issuperset(rooms) else view
+            view = user_view if set(user_view.rooms(prefix=name)).issuperset(rooms) else view
         # Where nothing lies below, the room alone is searched, at once.
         return view.scope(room=name) if prefix and rooms in ([], [name]) else view
 
@@ -168,20 +168,20 @@ class RememoStore(MemoryHolder, BaseStore):
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         rooms = self._memory.rooms(prefix=ROOMS)
         spaces = map(_read_namespace, rooms)
-        wanted = {
+        namespaces = {
             namespace[: op.max_depth]
             for namespace in spaces
             if all(_matches(namespace, by) for by in op.match_conditions or ())
         }
-        return sorted(wanted)[op.offset : op.offset + op.limit]
+        return sorted(namespaces)[op.offset : op.offset + op.limit]
 
-    def _refresh(self, records: Sequence[Record], *, wanted: bool) -> None:
+    def _refresh(self, records: Sequence[Record], *, enabled: bool) -> None:
         """Renew the time to live of items that were read, once a twentieth of it has passed."""
         current_time = self._clock()
         due = [
             record
             for record in records
-            if wanted and record.expires_at and record.expires_at - current_time < _refresh_threshold(record)
+            if enabled and record.expires_at and record.expires_at - current_time < _refresh_threshold(record)
         ]
         if due and not self._prolong(due):
             for record in due:
@@ -278,7 +278,7 @@ def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
         raise InvalidInput(f'a namespace is matched by "prefix" or "suffix", not {condition.match_type!r}')
     part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[-len(path) :]
     return not path or (
-        len(part) == len(path) and all(wanted in ("*", label) for label, wanted in zip(part, path, strict=True))
+        len(part) == len(path) and all(expected in ("*", label) for label, expected in zip(part, path, strict=True))
     )
 
 

@@ -53,15 +53,15 @@ class ThreadRecords:
         parts = [written[start : start + _PIECE_LENGTH] for start in range(0, len(written), _PIECE_LENGTH)] or [""]
         return [
             {
-                "id": self.id(tags, place),
+                "id": self.id(tags, index),
                 "text": "",
                 "kind": STATE,
-                "data": {"use": "langgraph", "type": kind, "content": part, "piece": place, "pieces": len(parts)},
-                "metadata": {**(more or {}), "langgraph": "piece" if place else tags["langgraph"], "tags": tags},
+                "data": {"use": "langgraph", "type": kind, "content": part, "piece": index, "pieces": len(parts)},
+                "metadata": {**(more or {}), "langgraph": "piece" if index else tags["langgraph"], "tags": tags},
                 "occurred_at": at,
                 "on_conflict": "replace" if replace else "ignore",
             }
-            for place, part in enumerate(parts)
+            for index, part in enumerate(parts)
         ]
 
     def copies(self, records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -83,13 +83,13 @@ class ThreadRecords:
         """Return the deserialized contents of records, by their ids."""
         names = {record.id: derived_name(self.view, record.id) for record in records}
         more = {
-            record.id: [self._piece_id(names[record.id], place) for place in range(1, record.data["pieces"])]
+            record.id: [self._piece_id(names[record.id], index) for index in range(1, record.data["pieces"])]
             for record in records
         }
-        wanted = [id for ids in more.values() for id in ids]
+        piece_ids = [id for ids in more.values() for id in ids]
         pieces: dict[str, str] = {}
-        for start in range(0, len(wanted), _PAGE):
-            page = wanted[start : start + _PAGE]
+        for start in range(0, len(piece_ids), _PAGE):
+            page = piece_ids[start : start + _PAGE]
             pieces |= {piece.id: piece.data["content"] for piece in self.view.list(ids=page, limit=len(page))}
         contents: dict[str, Any] = {}
         for record in records:
@@ -122,12 +122,12 @@ def checkpoint_key(record: Record) -> tuple[str, str]:
 def id_time(id: str) -> datetime | None:
     """Return the time in a LangGraph id (a UUID version 6), by which checkpoints are ordered; None for any other id."""
     try:
-        given = UUID(id)
+        uuid = UUID(id)
     except ValueError:
         return None
-    if given.version != _TIME_ORDERED_UUID:
+    if uuid.version != _TIME_ORDERED_UUID:
         return None
-    ticks = (given.int >> 80) << 12 | (given.int >> 64) & 0xFFF
+    ticks = (uuid.int >> 80) << 12 | (uuid.int >> 64) & 0xFFF
     return _GREGORIAN + timedelta(microseconds=ticks // 10)
 
 

@@ -31,11 +31,11 @@ class Chats(MemoryHolder):
 
     def read(self, key: str, status: MessageStatus | None = None, limit: int | None = None) -> list[Record]:
         """Return the latest messages of a chat, oldest first; what was not archived is active."""
-        wanted: dict[str, Any] = {}
+        conditions: dict[str, Any] = {}
         if status is not None:
             archived = MessageStatus.ARCHIVED.value
-            wanted = {_MARK: archived if status is MessageStatus.ARCHIVED else {"$ne": archived}}
-        records = list_latest(self.room(key), limit, metadata=wanted, kind=_KINDS)
+            conditions = {_MARK: archived if status is MessageStatus.ARCHIVED else {"$ne": archived}}
+        records = list_latest(self.room(key), limit, metadata=conditions, kind=_KINDS)
         return [record for record in records if record.kind == "message" or _MARK in record.metadata]
 
     def write(
@@ -86,8 +86,10 @@ class Chats(MemoryHolder):
     def keys(self) -> list[str]:
         """Return the keys of chats that have a message, sorted."""
         rooms = ((name, self.room(name)) for name in self._memory.rooms() if not name.startswith(_POOL))
-        own = {_MARK: {"$exists": True}}
-        return [name for name, room in rooms if room.count(kind="message") or room.count(kind="state", metadata=own)]
+        conditions = {_MARK: {"$exists": True}}
+        return [
+            name for name, room in rooms if room.count(kind="message") or room.count(kind="state", metadata=conditions)
+        ]
 
     def room(self, key: str | None) -> Memory:
         """Return the view of a chat; of all that this may see, for None."""
@@ -100,8 +102,8 @@ def read_message(record: Record) -> ChatMessage:
         return ChatMessage.model_validate(unpack_json(record.data))
     more = {name: record.data[name] for name in ("tool_calls", "tool_call_id") if name in record.data}
     role = str(record.data.get("role", "user"))
-    known = role if role in {known_role.value for known_role in MessageRole} else "user"
-    return ChatMessage(role=known, content=record.text, additional_kwargs=more)
+    known_role = role if role in {member.value for member in MessageRole} else "user"
+    return ChatMessage(role=known_role, content=record.text, additional_kwargs=more)
 
 
 def _message_to_json(message: object) -> dict[str, Any]:
@@ -126,8 +128,8 @@ def _tool_calls(message: ChatMessage) -> list[Mapping[str, Any]] | None:
             call = {"name": block.tool_name, "arguments": storable_text(arguments)}
             calls.append({"id": block.tool_call_id, "type": "function", "function": call})
     if not calls:
-        others: list[Any] = message.additional_kwargs.get("tool_calls") or []
-        calls.extend(json.loads(storable_text(json.dumps(call, default=str))) for call in others if _has_id(call))
+        additional: list[Any] = message.additional_kwargs.get("tool_calls") or []
+        calls.extend(json.loads(storable_text(json.dumps(call, default=str))) for call in additional if _has_id(call))
     return calls or None
 
 

@@ -51,8 +51,8 @@ class RememoMemoryBlock(BaseMemoryBlock[str]):
             chats.setdefault(more.pop("session_id", None), []).append(
                 message.model_copy(update={"additional_kwargs": more})
             )
-        for key, said_there in chats.items():
-            await run_in_thread(self._chats.write, key or self.name, said_there)
+        for key, chat_messages in chats.items():
+            await run_in_thread(self._chats.write, key or self.name, chat_messages)
 
     def _recall(self, question: str, session_id: str | None) -> str:
         view = self._chats.room(session_id)

@@ -187,11 +187,11 @@ class _Mcp(_Rest):
         self._portal = portal
 
     def ask(self, life: Life, question: LifeQuestion) -> Answered:
-        asked = {"query": question.text, "at": question.at.isoformat()}
-        asked |= {} if question.user is None else {"user": question.user}
-        found = self._portal.call(self._call, life, "recall", asked)
-        context = self._portal.call(self._call, life, "context", {**asked, "max_tokens": _TOKENS})
-        items = cast("list[dict[str, Any]]", found.get("items", []))
+        arguments = {"query": question.text, "at": question.at.isoformat()}
+        arguments |= {} if question.user is None else {"user": question.user}
+        result = self._portal.call(self._call, life, "recall", arguments)
+        context = self._portal.call(self._call, life, "context", {**arguments, "max_tokens": _TOKENS})
+        items = cast("list[dict[str, Any]]", result.get("items", []))
         return Answered(
             hits=[" | ".join([item["text"], *item.get("sources", ())]) for item in items], context=context["text"]
         )
@@ -234,6 +234,6 @@ class _Outside:
         self._driver.send({**self._place, "life": life.name, "messages": messages})
 
     def ask(self, life: Life, question: LifeQuestion) -> Answered:
-        asked = {"question": question.text, "user": question.user, "at": question.at.isoformat()}
-        found: dict[str, list[str]] = self._driver.send({**self._place, "life": life.name, **asked})
-        return Answered(hits=found["hits"], context="\n".join(" ".join(hit.split()) for hit in found["prompt"]))
+        arguments = {"question": question.text, "user": question.user, "at": question.at.isoformat()}
+        result: dict[str, list[str]] = self._driver.send({**self._place, "life": life.name, **arguments})
+        return Answered(hits=result["hits"], context="\n".join(" ".join(hit.split()) for hit in result["prompt"]))

@@ -15,7 +15,7 @@ from rememo.bench.lives.merge import merge_lives
 from rememo.bench.qa import wilson
 from rememo.errors import InvalidInput, MissingExtra
 
-_SHOWN: Final = 3
+_HITS_LISTED: Final = 3
 """How many hits are listed with a question that failed."""
 
 
@@ -119,14 +119,14 @@ def measure(
 def _judge(scores: DoorScores, life: str, question: LifeQuestion, answered: Answered) -> None:
     first = bool(answered.hits) and _has(answered.hits[0], question.holds)
     outdated = [] if question.about == "past" else _outdated(answered.context, question)
-    shown = _has(answered.context, question.holds) and not outdated
+    correct = _has(answered.context, question.holds) and not outdated
     scores.shares[f"first {question.about}"].add(right=first)
-    scores.shares[f"context {question.about}"].add(right=shown)
-    if first and shown:
+    scores.shares[f"context {question.about}"].add(right=correct)
+    if first and correct:
         return
-    failed = " and ".join(name for name, right in (("first hit", first), ("context", shown)) if not right)
+    failed = " and ".join(name for name, right in (("first hit", first), ("context", correct)) if not right)
     lines = [f"{life}: {question.text} ({question.about}; holds: {', '.join(question.holds)}): {failed}"]
-    lines += [f"    hit {place}: {hit}" for place, hit in enumerate(answered.hits[:_SHOWN], 1)]
+    lines += [f"    hit {rank}: {hit}" for rank, hit in enumerate(answered.hits[:_HITS_LISTED], 1)]
     lines += [f"    outdated: {line}" for line in outdated]
     scores.misses.append("\n".join(lines))
 

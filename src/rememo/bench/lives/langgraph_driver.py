@@ -20,7 +20,7 @@ def first_label(namespace: tuple[str, ...]) -> str:
     return namespace[0]
 
 
-class Told:
+class StoredText:
     """A life in a store."""
 
     def __init__(self) -> None:
@@ -40,23 +40,23 @@ class Told:
     def ask(self, question: str, user: str | None, at: str) -> dict[str, list[str]]:
         """Return what was found, best first, and what of it goes into a prompt: not what stands behind what replaced it."""
         self.time = datetime.fromisoformat(at)
-        found = self.store.search(() if user is None else (user,), query=question)
-        places = {(item.namespace, item.key): place for place, item in enumerate(found)}
-        hits = [item.value["text"] for item in found]
+        items = self.store.search(() if user is None else (user,), query=question)
+        ranks = {(item.namespace, item.key): index for index, item in enumerate(items)}
+        hits = [item.value["text"] for item in items]
         prompt = [
-            hits[place]
-            for place, item in enumerate(found)
-            if item.status != "superseded" or places.get(item.superseded_by, place) >= place
+            hits[index]
+            for index, item in enumerate(items)
+            if item.status != "superseded" or ranks.get(item.superseded_by, index) >= index
         ]
         return {"hits": hits, "prompt": prompt}
 
 
-lives: dict[str, Told] = {}
+lives: dict[str, StoredText] = {}
 out = sys.stdout
 with contextlib.redirect_stdout(sys.stderr):
     for line in sys.stdin:
         given = json.loads(line)
-        life = lives.setdefault(given["life"], Told())
+        life = lives.setdefault(given["life"], StoredText())
         if "messages" in given:
             answer: Any = life.tell(given["messages"])
         else:

@@ -31,12 +31,12 @@ def tell(sent: dict[str, Any]) -> list[str]:
 
 def ask(sent: dict[str, Any]) -> dict[str, list[str]]:
     """Return what was found, best first; all of it goes into a prompt."""
-    found = client(sent).search(
+    results = client(sent).search(
         sent["question"], filters={"user_id": sent["user"] or "*"}, reference_date=sent["at"][:10]
     )
     hits = [
         " | ".join([result["memory"], *(source["memory"] for source in result["sources"])])
-        for result in found["results"]
+        for result in results["results"]
     ]
     return {"hits": hits, "prompt": hits}
 

@@ -209,8 +209,8 @@ def _install(peer: str, home: Path) -> Path:
         return Path(sys.executable)
     folder = home / peer.removesuffix("-in-memory")
     python, done = folder / "bin" / "python", folder / ".installed"
-    wanted = "\n".join((*PEERS[peer].needs, *OURS))
-    if not (done.exists() and done.read_text() == wanted):
+    requirements = "\n".join((*PEERS[peer].needs, *OURS))
+    if not (done.exists() and done.read_text() == requirements):
         shutil.rmtree(folder, ignore_errors=True)
         uv = shutil.which("uv") or str(Path(sys.executable).parent / "uv")
         for command in (
@@ -218,7 +218,7 @@ def _install(peer: str, home: Path) -> Path:
             ["pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), *PEERS[peer].needs, *OURS],
         ):
             subprocess.run([uv, *command], check=True)  # noqa: S603 - our own command
-        done.write_text(wanted)
+        done.write_text(requirements)
     return python
 
 

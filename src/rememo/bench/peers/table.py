@@ -80,8 +80,8 @@ def draw(report: dict[str, Any], path: Path) -> None:
     except ImportError as error:
         raise MissingExtra('drawing needs matplotlib: pip install "rememo[bench]"') from error
     columns = [column for column in _COLUMNS if column[1] in {"adds", "searches", "bulk", "quality"}]
-    figure, places = plt.subplots(1, len(columns), figsize=(4 * len(columns), 4))
-    for place, (title, task, value, more_is_better) in zip(places, columns, strict=True):
+    figure, axes = plt.subplots(1, len(columns), figsize=(4 * len(columns), 4))
+    for axis, (title, task, value, more_is_better) in zip(axes, columns, strict=True):
         bars: dict[str, float] = {}
         for result in report["results"]:
             figures = result.get(task, {})
@@ -92,12 +92,12 @@ def draw(report: dict[str, Any], path: Path) -> None:
             except KeyError:
                 continue
         colours = ["#c8553d" if name == "rememo" else "#8a8f98" for name in bars]
-        place.barh(list(bars), list(bars.values()), color=colours)
-        place.invert_yaxis()
-        place.set_title(f"{title}\n({'more' if more_is_better else 'less'} is better)")
+        axis.barh(list(bars), list(bars.values()), color=colours)
+        axis.invert_yaxis()
+        axis.set_title(f"{title}\n({'more' if more_is_better else 'less'} is better)")
         if task != "quality":
-            place.set_xscale("log")
-            place.set_xlim(left=min(bars.values(), default=2) / 2)
+            axis.set_xscale("log")
+            axis.set_xlim(left=min(bars.values(), default=2) / 2)
     figure.tight_layout()
     figure.savefig(path, dpi=110)  # pyright: ignore[reportUnknownMemberType] - its own signature
     plt.close(figure)

@@ -45,19 +45,19 @@ def text_of(number: int) -> str:
 def adds(peer: Peer, count: int, seconds: float) -> dict[str, Any]:
     """Add one after the other."""
     start, done = time.perf_counter(), 0
-    taken: list[float] = []
+    durations: list[float] = []
     while done < count and time.perf_counter() - start < seconds:
         before = time.perf_counter()
         peer.add(name_of(done), text_of(done))
-        taken.append(time.perf_counter() - before)
+        durations.append(time.perf_counter() - before)
         done += 1
-    taken.sort()
+    durations.sort()
     return {
         "done": done,
         "asked": count,
-        "seconds": sum(taken),
-        "p50": taken[len(taken) // 2],
-        "p99": taken[len(taken) * 99 // 100],
+        "seconds": sum(durations),
+        "p50": durations[len(durations) // 2],
+        "p99": durations[len(durations) * 99 // 100],
     }
 
 
@@ -73,15 +73,20 @@ def bulk(peer: Peer, count: int, seconds: float) -> dict[str, Any]:
 def searches(peer: Peer, count: int, seconds: float) -> dict[str, Any]:
     """Search for three words each."""
     chance, start, hit_count = random.Random(7), time.perf_counter(), 0
-    taken: list[float] = []
-    while len(taken) < count and time.perf_counter() - start < seconds:
+    durations: list[float] = []
+    while len(durations) < count and time.perf_counter() - start < seconds:
         question = " ".join(chance.sample(WORDS, k=3))
         before = time.perf_counter()
         hit_count += bool(peer.search(question, 10))
-        taken.append(time.perf_counter() - before)
-    taken.sort()
-    half = len(taken) // 2
-    return {"done": len(taken), "found": hit_count, "p50": taken[half], "p99": taken[len(taken) * 99 // 100]}
+        durations.append(time.perf_counter() - before)
+    durations.sort()
+    half = len(durations) // 2
+    return {
+        "done": len(durations),
+        "found": hit_count,
+        "p50": durations[half],
+        "p99": durations[len(durations) * 99 // 100],
+    }
 
 
 def fill_and_search(peer: Peer, counts: str, seconds: float) -> dict[str, Any]:
@@ -121,9 +126,9 @@ def quality(make: Any, folder: Path, file: Path, seconds: float) -> dict[str, An
     cases = [json.loads(line) for line in file.read_text().splitlines()]
     total = sum(len(case["questions"]) for case in cases)
     for number, case in enumerate(cases):
-        place = folder / f"scope-{number}"
-        place.mkdir()
-        peer = make(place)
+        scope_folder = folder / f"scope-{number}"
+        scope_folder.mkdir()
+        peer = make(scope_folder)
         peer.converse(case["turns"])
         for question in case["questions"]:
             nearest = set(peer.ask(question, 10))

@@ -190,7 +190,10 @@ def claim_relations(claims: Sequence[Claim], texts: Sequence[EncodedText]) -> Fl
         np.sign(days) * np.log1p(np.abs(days)) / _LOG_SCALE,
         speakers[:, None] == speakers[None, :],
         np.eye(len(claims)),
-        [[len(text.terms & other.terms) / (1 + min(len(text.terms), len(other.terms))) for other in texts] for text in texts],
+        [
+            [len(text.terms & other.terms) / (1 + min(len(text.terms), len(other.terms))) for other in texts]
+            for text in texts
+        ],
         meanings @ meanings.T,
     ]
     return np.stack([np.asarray(column, np.float32) for column in columns], axis=-1)

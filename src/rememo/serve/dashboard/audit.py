@@ -24,13 +24,13 @@ def audit_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         after=visit.time("after"), before=visit.time("before"), actor=query.get("actor"),
         operation=query.get("operation"), up_to=up_to, limit=_PAGE_SIZE + 1,
     )  # fmt: skip
-    shown = entries[-_PAGE_SIZE:]
+    page = entries[-_PAGE_SIZE:]
     whole = visit.may("read", "tenant")
     return "audit.html", {
-        "lines": [(line, summarise(line.detail)) for line in reversed(shown)],
+        "lines": [(line, summarise(line.detail)) for line in reversed(page)],
         "named": _NAMED,
         "linked": _LINKED,
-        "older": shown[0].number - 1 if len(entries) > _PAGE_SIZE else None,
+        "older": page[0].number - 1 if len(entries) > _PAGE_SIZE else None,
         "on": view_of(visit.service.memory).engine.audit is not None,
         "head": memory.audit.head() if whole else None,
         "checked": _verify_chain(visit) if "check" in query else None,
@@ -39,10 +39,10 @@ def audit_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 def _verify_chain(visit: Visit) -> AuditCheck:
     require_right(visit.key, "admin", "tenant")
-    given = visit.query.get("head")
-    if given is None:
+    head_text = visit.query.get("head")
+    if head_text is None:
         return visit.memory.audit.verify()
-    count, _, hash = given.strip().partition(":")
+    count, _, hash = head_text.strip().partition(":")
     return visit.memory.audit.verify(head=AuditHead(count=_parse_number(count, "the head's line"), hash=hash))
 
 

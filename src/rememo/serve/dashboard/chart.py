@@ -43,10 +43,10 @@ def chart_columns(edges: Sequence[datetime], series: Sequence[Sequence[int]]) ->
     step = WIDTH / max(1, len(counts))
     return [
         ChartColumn(
-            since=edges[place], until=edges[place + 1], count=sum(column), counts=column, x=round(place * step, 1),
+            since=edges[index], until=edges[index + 1], count=sum(column), counts=column, x=round(index * step, 1),
             width=round(step - _GAP, 1), pieces=_segments(column, most),
         )
-        for place, column in enumerate(counts)
+        for index, column in enumerate(counts)
     ]  # fmt: skip
 
 
@@ -67,4 +67,4 @@ def _segments(counts: Sequence[int], most: int) -> tuple[ChartSegment, ...]:
 def equal_steps(first: datetime, last: datetime, number: int) -> list[datetime]:
     """Return equidistant times, one more than the number of intervals."""
     whole = last - first
-    return [first + whole * place / number for place in range(number + 1)]
+    return [first + whole * index / number for index in range(number + 1)]

@@ -25,20 +25,20 @@ def context_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         return "context.html", {**form, "made": None}
     memory = visit.memory
     visit.begin()
-    made = memory.context(question, max_tokens=budget)
+    context = memory.context(question, max_tokens=budget)
     counter = check_counter(None)
     parts = [
         {"name": name, "text": cut(text, _PART), "tokens": counter.count(text)}
-        for name, text in split_context(made.text)
+        for name, text in split_context(context.text)
         if text.strip()
     ]
-    left_out = [entry for entry in made.left_out if entry.record is not None]
+    left_out = [entry for entry in context.left_out if entry.record is not None]
     return "context.html", {
         **form,
-        "made": made,
+        "made": context,
         "parts": parts,
-        "share": round(min(1.0, made.tokens / budget) * 100, 1),
-        "records": made.records[:_LISTED],
+        "share": round(min(1.0, context.tokens / budget) * 100, 1),
+        "records": context.records[:_LISTED],
         "left_out": left_out[:_LISTED],
     }
 

@@ -39,10 +39,10 @@ def visible(value: object) -> str:
 def cut(value: object, most: int = PREVIEW) -> Cut:
     """Return at most `most` characters of a text, fewer where they would take too many bytes on a page."""
     text, room = str(value), most * _BYTES_A_CHARACTER
-    taken = min(most, len(text))
-    while len(html.escape(visible_text := visible(text[:taken])).encode(errors="replace")) > room:
-        taken = taken * 3 // 4
-    return Cut(visible_text, len(text) - taken)
+    length = min(most, len(text))
+    while len(html.escape(visible_text := visible(text[:length])).encode(errors="replace")) > room:
+        length = length * 3 // 4
+    return Cut(visible_text, len(text) - length)
 
 
 def parts(text: str) -> int:

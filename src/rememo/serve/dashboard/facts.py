@@ -54,8 +54,8 @@ def _time_span(facts: Sequence[Fact], now: datetime) -> tuple[datetime, datetime
     return min([end - _MIN_SPAN, *begins, *ends]), end
 
 
-def _position(moment: datetime, begin: datetime, end: datetime) -> float:
-    return round(max(0.0, min(100.0, (moment - begin) / (end - begin) * 100)), 2)
+def _position(time: datetime, begin: datetime, end: datetime) -> float:
+    return round(max(0.0, min(100.0, (time - begin) / (end - begin) * 100)), 2)
 
 
 def _validity_bar(fact: Fact, begin: datetime, end: datetime) -> dict[str, float]:

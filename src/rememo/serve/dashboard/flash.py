@@ -44,7 +44,7 @@ class FlashSigner:
     def __init__(self, memory: Memory) -> None:
         engine = view_of(memory).engine
         self._kv, self._now = engine.kv, engine.now
-        self._held: bytes | None = None
+        self._cached_secret: bytes | None = None
 
     def of(self, done: Flash, key: str) -> str:
         """Return the signed token of a flash message, valid for one key."""
@@ -72,20 +72,20 @@ class FlashSigner:
         return hmac.new(self._secret(), purpose.encode() + b"\0" + payload, hashlib.sha256).digest()[:_SIGNATURE]
 
     def _secret(self) -> bytes:
-        if self._held is None:
+        if self._cached_secret is None:
             kv, now = self._kv, self._now()
             try:
                 # The first process sets the secret for all.
                 kv.set(RESERVED, SPACE, _ENTRY, dump_json(secrets.token_hex(32)), now, expected=0)
             except ReadOnlyStore:
                 # A read-only store makes no changes that other processes would have to verify.
-                self._held = secrets.token_bytes(32)
-                return self._held
+                self._cached_secret = secrets.token_bytes(32)
+                return self._cached_secret
             entry = kv.get(RESERVED, SPACE, _ENTRY, now)
             if entry is None:
                 raise Unavailable("the dashboard's secret is missing from the store; try again")
-            self._held = bytes.fromhex(json.loads(entry.value))
-        return self._held
+            self._cached_secret = bytes.fromhex(json.loads(entry.value))
+        return self._cached_secret
 
 
 def find_receipt(memory: Memory, at: datetime) -> Receipt:

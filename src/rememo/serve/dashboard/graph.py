@@ -57,12 +57,12 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     names = _display_names(latest)
     choices = [names[end] for end, _ in sorted(degrees.items(), key=lambda item: (-item[1], item[0]))[:_CHOICES]]
     entity = visit.query.get("entity", "").strip()
-    wanted = entity or (choices[0] if choices else "")
+    center = entity or (choices[0] if choices else "")
     form = {"entity": entity, "choices": choices, "slider": _slider(latest, valid_at, now)}
-    if not wanted:
+    if not center:
         return "graph.html", {**form, "centre": None}
-    direct = _edges_around(memory, [folded(wanted)], valid_at)
-    centre = _display_names(direct).get(folded(wanted), wanted)
+    direct = _edges_around(memory, [folded(center)], valid_at)
+    centre = _display_names(direct).get(folded(center), center)
     inner, outer, left_out = _select_nodes(memory, folded(centre), direct, valid_at)
     drawn = {folded(centre), *inner, *(name for some in outer.values() for name in some)}
     ties = sorted(
@@ -117,9 +117,9 @@ def _select_nodes(
     return inner, outer, _LeftOut(ties=further, direct=len(near) - len(inner), further=max(0, len(outside) - _OUTER))
 
 
-def _neighbours(ties: Iterable[GraphEdge], known: set[str]) -> list[str]:
+def _neighbours(ties: Iterable[GraphEdge], names: set[str]) -> list[str]:
     """Return the other ends, strongest first."""
-    return list(dict.fromkeys(end for tie in sorted(ties, key=_by_strength) for end in tie.ends if end not in known))
+    return list(dict.fromkeys(end for tie in sorted(ties, key=_by_strength) for end in tie.ends if end not in names))
 
 
 def _by_strength(tie: GraphEdge) -> tuple[float, str, str, str]:
@@ -215,10 +215,10 @@ def _edge_from_fact(fact: Record, strengths: Mapping[tuple[str, str, str], float
     if not is_fact(fact):
         return None
     subject, object, predicate = (str(fact.data.get(name, "")) for name in ("subject", "object", "predicate"))
-    known = strengths.get((folded(subject), folded(object), predicate))
+    strength = strengths.get((folded(subject), folded(object), predicate))
     return GraphEdge(
         record=fact, entity=subject, target=object, type=predicate,
-        strength=strengthened(BASE, 1) if known is None else known,
+        strength=strengthened(BASE, 1) if strength is None else strength,
         first=fact.valid_from, last=fact.valid_to, by_hand=False,
     )  # fmt: skip
 

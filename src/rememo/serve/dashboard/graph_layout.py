@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_BESIDE: Final = 70.0
+_LABEL_SPACE: Final = 70.0
 _TURNED: Final = 130.0
 """Space for horizontal names, and for rotated ones."""
 _INNER: Final = 130.0
@@ -49,7 +49,7 @@ def layout_nodes(centre: str, inner: Sequence[str], outer: Mapping[str, Sequence
 
 def view_box(spots: Sequence[NodePosition]) -> tuple[float, float, float, float]:
     """Return the SVG view box that contains every node and name: left, top, width and height."""
-    room = [_TURNED if spot.turn is not None else _BESIDE for spot in spots]
+    room = [_TURNED if spot.turn is not None else _LABEL_SPACE for spot in spots]
     left = min(spot.x - more for spot, more in zip(spots, room, strict=True))
     right = max(spot.x + more for spot, more in zip(spots, room, strict=True))
     top = min(spot.y - more for spot, more in zip(spots, room, strict=True))

@@ -30,10 +30,10 @@ def image_of(visit: Visit) -> tuple[bytes, str]:
     record = visit.memory.get(visit.query.get("id", ""), known_at=visit.time("known_at"))
     images: Any = record.data.get("images")
     listed = cast("list[object]", images) if isinstance(images, list) else []
-    place = visit.number("part", least=1) - 1
-    if record.kind != "message" or place >= len(listed):
-        raise NotFound(f"record {record.id!r} has no image {place + 1}")
-    address = listed[place]
+    index = visit.number("part", least=1) - 1
+    if record.kind != "message" or index >= len(listed):
+        raise NotFound(f"record {record.id!r} has no image {index + 1}")
+    address = listed[index]
     if not isinstance(address, str) or not is_embedded(address) or len(address) > _LARGEST * 4 // 3:
         raise InvalidInput("this image is not shown: it is not embedded, of another type, or too large")
     try:

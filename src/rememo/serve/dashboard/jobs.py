@@ -22,12 +22,12 @@ def jobs_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     counts = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False).jobs
     state = _check_state(visit.query.get("state") or ("dead" if counts.get("dead") else "waiting"))
     listed = memory.jobs.list(state, limit=_JOBS + 1, before=visit.query.get("up_to"))
-    shown = listed[-_JOBS:]
+    page = listed[-_JOBS:]
     return "jobs.html", {
         "counts": [(state, counts.get(state, 0)) for state in STATES],
         "state": state,
-        "jobs": [(job, summarise(job.payload)) for job in reversed(shown)],
-        "older": shown[0].id if len(listed) > _JOBS else None,
+        "jobs": [(job, summarise(job.payload)) for job in reversed(page)],
+        "older": page[0].id if len(listed) > _JOBS else None,
         "changes": visit.may("write", "tenant"),
     }
 

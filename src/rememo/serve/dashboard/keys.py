@@ -28,12 +28,12 @@ def make_key(visit: Visit) -> tuple[str, dict[str, Any]]:
     if beyond := set(rights) - set(maker.rights):
         raise Forbidden(f"key {maker.id} lacks the right {min(beyond)!r}, and cannot grant it")
     rate = _parse_float(form.get("rate", ""), "requests a second")
-    made, text = visit.service.keys.add(
+    key, text = visit.service.keys.add(
         tenant=tenant, rights=rights, name=form.get("name", "").strip(), expires=_expiry(visit),
         rate=maker.rate if rate is None else min(rate, maker.rate or rate), max_body=maker.max_body,
         **{name: form.get(name, "").strip() or None for name in LABELS},
     )  # fmt: skip
-    return "keys.html", {**_key_list(visit), "made": made, "text": text}
+    return "keys.html", {**_key_list(visit), "made": key, "text": text}
 
 
 def revoke_key(visit: Visit) -> tuple[str, Receipt | None]:

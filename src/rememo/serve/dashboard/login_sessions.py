@@ -50,12 +50,12 @@ class LoginSessions:
 
     def find(self, token: str) -> LoginSession:
         """Return the session of a token; raises `Unauthorised` when it or its key has expired."""
-        held = None
+        session = None
         if token and len(token) <= _LONGEST:
-            held = self._kv.get(RESERVED, SPACE, _digest(token), self._now())
-        if held is None:
+            session = self._kv.get(RESERVED, SPACE, _digest(token), self._now())
+        if session is None:
             raise Unauthorised("the session has ended; log in with a key")
-        value = json.loads(held.value)
+        value = json.loads(session.value)
         return LoginSession(key=self._keys.recheck(value["key"], value["proof"]), csrf=value["csrf"])
 
     def end(self, token: str) -> None:

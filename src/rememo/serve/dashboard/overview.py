@@ -15,7 +15,7 @@ _SERIES: Final = 5
 """Kinds with a colour of their own; the others share one."""
 _LATEST: Final = 8
 _LEAST: Final = timedelta(hours=1)
-_SHOWN_CONFLICTS: Final = 5
+_MAX_CONFLICTS: Final = 5
 _SPANS: Final = (("a day", timedelta(days=1)), ("30 days", timedelta(days=30)))
 
 
@@ -26,23 +26,25 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     visit.begin()
     engine = view_of(memory).engine
     stats = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False) if whole else None
-    held = memory.quarantine.count()
+    quarantined = memory.quarantine.count()
     kinds = (
         {kind: memory.count(kind=kind) for kind in LISTED}
         if stats is None
-        else _count_visible(visit, stats.kinds, held)
+        else _count_visible(visit, stats.kinds, quarantined)
     )
-    shown = sorted(((kind, count) for kind, count in kinds.items() if count), key=lambda item: (-item[1], item[0]))
-    if not shown and not held and "known_at" not in visit.query:
+    kinds_by_count = sorted(
+        ((kind, count) for kind, count in kinds.items() if count), key=lambda item: (-item[1], item[0])
+    )
+    if not kinds_by_count and not quarantined and "known_at" not in visit.query:
         return "first.html", {"narrowed": visit.narrowed}
     conflicts = memory.facts.conflicts()
-    series = _chart_series([kind for kind, _ in shown])
+    series = _chart_series([kind for kind, _ in kinds_by_count])
     chart = _growth_chart(visit, series)
     condition = view_of(visit.service.memory).engine.store.health() if whole else None
     return "overview.html", {
-        "kinds": shown,
-        "total": sum(count for _, count in shown),
-        "most": shown[0][1] if shown else 1,
+        "kinds": kinds_by_count,
+        "total": sum(count for _, count in kinds_by_count),
+        "most": kinds_by_count[0][1] if kinds_by_count else 1,
         "stats": stats,
         "disk_left": None if condition is None else condition.disk_bytes,
         "jobs": None if stats is None else [(state, stats.jobs.get(state, 0)) for state in STATES],
@@ -51,15 +53,15 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
         "growth": _growth(visit, sum(column.count for column in chart)),
         "spending": visit.present.spending() if whole else None,
         "latest": list(reversed(memory.list(limit=_LATEST))),
-        "conflicts": conflicts[:_SHOWN_CONFLICTS],
+        "conflicts": conflicts[:_MAX_CONFLICTS],
         "conflict_count": len(conflicts),
-        "held": held if visit.may("admin") else None,
+        "held": quarantined if visit.may("admin") else None,
     }
 
 
-def _count_visible(visit: Visit, kinds: Mapping[str, int], held: int) -> Mapping[str, int]:
+def _count_visible(visit: Visit, kinds: Mapping[str, int], quarantined: int) -> Mapping[str, int]:
     """Return the counts by kind without quarantined records."""
-    if not held:
+    if not quarantined:
         return kinds
     memory = visit.memory
     view = view_of(memory)
@@ -88,13 +90,13 @@ def _growth_chart(visit: Visit, series: Sequence[tuple[str, tuple[str, ...]]]) -
     begin, end = first[0].at, last[0].at + timedelta(microseconds=1)
     edges = equal_steps(min(begin, end - _LEAST), end, _COLUMNS)
     counts = [
-        [memory.count(kind=kinds, after=edges[place], before=edges[place + 1]) for place in range(_COLUMNS)]
+        [memory.count(kind=kinds, after=edges[index], before=edges[index + 1]) for index in range(_COLUMNS)]
         for _, kinds in series
     ]
     return chart_columns(edges, counts)
 
 
-def _growth(visit: Visit, now: int) -> list[tuple[str, int]]:
+def _growth(visit: Visit, count: int) -> list[tuple[str, int]]:
     """Return the growth of the record count over some periods."""
-    memory, moment = visit.memory, visit.time("known_at") or visit.now
-    return [(span, now - memory.count(known_at=moment - ago)) for span, ago in _SPANS]
+    memory, end = visit.memory, visit.time("known_at") or visit.now
+    return [(span, count - memory.count(known_at=end - ago)) for span, ago in _SPANS]

@@ -6,7 +6,7 @@ from rememo.model.receipt import Receipt
 from rememo.serve.dashboard.display_text import part, parts
 from rememo.serve.dashboard.visit import Visit
 
-_HELD: Final = 25
+_PAGE_SIZE: Final = 25
 
 
 def quarantine_page(visit: Visit) -> tuple[str, dict[str, Any]]:
@@ -17,16 +17,16 @@ def quarantine_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         record = quarantine.get(visit.query["id"], known_at=known_at)
         of = parts(record.text)
         number = min(visit.number("part", least=1), of)
-        shown = {"record": record, "text": part(record.text, number), "part": number, "parts": of}
-        return "held.html", {**shown, "changes": changes}
+        view = {"record": record, "text": part(record.text, number), "part": number, "parts": of}
+        return "held.html", {**view, "changes": changes}
     offset = visit.number("offset")
-    held = quarantine.list(limit=_HELD + 1, offset=offset, known_at=known_at)
+    quarantined = quarantine.list(limit=_PAGE_SIZE + 1, offset=offset, known_at=known_at)
     return "quarantine.html", {
-        "held": list(reversed(held))[:_HELD],
+        "held": list(reversed(quarantined))[:_PAGE_SIZE],
         "count": None if known_at else quarantine.count(),
         "rules": sorted(quarantine.rules().items()),
-        "older": offset + _HELD if len(held) > _HELD else None,
-        "newer": max(0, offset - _HELD) if offset else None,
+        "older": offset + _PAGE_SIZE if len(quarantined) > _PAGE_SIZE else None,
+        "newer": max(0, offset - _PAGE_SIZE) if offset else None,
         "changes": changes,
     }
 

@@ -30,10 +30,10 @@ def record_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     # The time of a write may be a little ahead of the clock, where many come at once: a deleted record counts as deleted.
     ended = record.superseded_at is not None and (then is None or record.superseded_at <= then)
     current = not ended and (record.expires_at is None or record.expires_at > (then or visit.now))
-    wanted = visit.number("version") if "version" in visit.query else record.version
-    chosen = [version for version in versions if version.version == wanted]
+    number = visit.number("version") if "version" in visit.query else record.version
+    chosen = [version for version in versions if version.version == number]
     if not chosen:
-        raise NotFound(f"record {id!r} has no version {wanted}")
+        raise NotFound(f"record {id!r} has no version {number}")
     record, latest = chosen[0], record
     of = parts(record.text)
     number = min(visit.number("part", least=1), of)
@@ -62,8 +62,8 @@ def _validity_status(visit: Visit, record: Record) -> RecordStatus:
     """Return the validity status of a record."""
     view = view_of(visit.memory)
     view.wait_for_extraction()
-    moment = visit.time("known_at") or visit.now
-    return record_statuses(view.engine, view.scope.tenant, [record], moment, known_at=view.known_at)[record.id]
+    at = visit.time("known_at") or visit.now
+    return record_statuses(view.engine, view.scope.tenant, [record], at, known_at=view.known_at)[record.id]
 
 
 def _learned_records(visit: Visit, record: Record) -> list[Record]:

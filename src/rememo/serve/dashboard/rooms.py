@@ -30,10 +30,10 @@ def rooms_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     begin = visit.number("from")
     # A key that is bound to labels has no access to pools, so they are not listed.
     rooms = [room for room in visit.memory.rooms() if not (visit.key.is_bound and room.startswith(POOL))]
-    shown = [{"name": room, "pool": room.startswith(POOL)} for room in rooms[begin : begin + _ROOMS]]
+    page = [{"name": room, "pool": room.startswith(POOL)} for room in rooms[begin : begin + _ROOMS]]
     after = begin + _ROOMS if begin + _ROOMS < len(rooms) else None
     before = max(0, begin - _ROOMS) if begin else None
-    return "rooms.html", {"rooms": shown, "count": len(rooms), "after": after, "before": before}
+    return "rooms.html", {"rooms": page, "count": len(rooms), "after": after, "before": before}
 
 
 def room_page(visit: Visit) -> tuple[str, dict[str, Any]]:
@@ -46,8 +46,8 @@ def room_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     if around is not None:
         offset = max(0, memory.count(kind="message", after=memory.get(around).at) - PAGE // 2)
     messages = memory.messages.history(PAGE, offset=offset)
-    wanted = {message.reply_to for message in messages if message.reply_to is not None}
-    replied = {record.id: record for record in memory.list(ids=wanted, limit=PAGE)} if wanted else {}
+    reply_ids = {message.reply_to for message in messages if message.reply_to is not None}
+    replied = {record.id: record for record in memory.list(ids=reply_ids, limit=PAGE)} if reply_ids else {}
     learned = _learned_by_message(memory, {message.id for message in messages})
     return "room.html", {
         "room": memory.bound.room,
@@ -85,7 +85,9 @@ def _group_by_day(
                 "content": pretty_json(message.content) if message.role == "tool" else message.content,
                 "calls": [_tool_call(call) for call in message.tool_calls[:_MOST_CALLS]],
                 "more_calls": max(0, len(message.tool_calls) - _MOST_CALLS),
-                "images": [place for place, image in enumerate(message.images, 1) if is_embedded(image)][:_MOST_IMAGES],
+                "images": [number for number, image in enumerate(message.images, 1) if is_embedded(image)][
+                    :_MOST_IMAGES
+                ],
                 "elsewhere": [label(image) for image in message.images if not is_embedded(image)][:_MOST_IMAGES],
                 "more_images": max(0, len(message.images) - _MOST_IMAGES),
                 "learned": [_learned_item(record) for record in records[:_LEARNED]],
@@ -128,9 +130,9 @@ def _learned_by_message(memory: Memory, ids: set[str]) -> dict[str, list[Record]
 
 def _learned_item(record: Record) -> dict[str, Any]:
     """Return a learned record, with the entity of its graph."""
-    over = record.kind == "fact" and record.data.get("status") != "current"
+    ended = record.kind == "fact" and record.data.get("status") != "current"
     around = record.data.get("entity") if record.kind == "relationship" else None
-    return {"record": record, "status": record.data.get("status") if over else None, "around": around}
+    return {"record": record, "status": record.data.get("status") if ended else None, "around": around}
 
 
 def _tool_call(call: Mapping[str, Any]) -> dict[str, str]:

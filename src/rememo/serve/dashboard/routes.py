@@ -191,8 +191,10 @@ class Dashboard:
             back = self._local(visit.form.get("back", ""))
             at = None if receipt is None else receipt.recorded_at
             token = self._marks.of(Flash(message=message, tenant=visit.memory.bound.tenant, at=at), visit.key.id)
-            place, mark, spot = back.partition("#")
-            return RedirectResponse(f"{place}{'&' if '?' in place else '?'}done={token}{mark}{spot}", _SEE_OTHER)
+            address, mark, fragment = back.partition("#")
+            return RedirectResponse(
+                f"{address}{'&' if '?' in address else '?'}done={token}{mark}{fragment}", _SEE_OTHER
+            )
 
         return self.answering(make)
 

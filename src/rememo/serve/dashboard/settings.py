@@ -85,7 +85,10 @@ def _without_credentials(text: str) -> str:
 def _field_texts(kind: type) -> dict[str, str]:
     """Return the docstrings below the fields of a class, read from its source."""
     body = [
-        node for made in ast.parse(inspect.getsource(kind)).body if isinstance(made, ast.ClassDef) for node in made.body
+        node
+        for class_node in ast.parse(inspect.getsource(kind)).body
+        if isinstance(class_node, ast.ClassDef)
+        for node in class_node.body
     ]
     texts: dict[str, str] = {}
     for node, next_one in pairwise(body):

@@ -15,7 +15,7 @@ from rememo.serve.dashboard.visit import Visit
 _SNAPSHOTS: Final = 50
 _COMPARED: Final = 500
 """Records that are compared; of more, those that were made last."""
-_SHOWN: Final = 20
+_MAX_LISTED: Final = 20
 
 Pair = tuple[Record | None, Record | None]
 
@@ -40,12 +40,12 @@ def versions_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 def _compare_moments(visit: Visit, named: dict[str, datetime]) -> dict[str, Any]:
     """Return the differences between two times."""
-    memory, known = visit.memory, visit.time("known_at")
+    memory, known_at = visit.memory, visit.time("known_at")
     engine, scope = view_of(memory).engine, memory.bound
-    since = _parse_moment(visit.query["since"], named)
-    until = _parse_moment(visit.query["until"], named) if "until" in visit.query else known
-    if known is not None:
-        since, until = min(since, known), min(until or known, known)
+    since = _parse_time(visit.query["since"], named)
+    until = _parse_time(visit.query["until"], named) if "until" in visit.query else known_at
+    if known_at is not None:
+        since, until = min(since, known_at), min(until or known_at, known_at)
     visit.begin()
     early, late = (since, until) if until is None or since <= until else (until, since)
     ids = engine.store.touched(scope, early, late, engine.now())
@@ -66,7 +66,7 @@ def _preview_rollback(visit: Visit, named: dict[str, datetime]) -> dict[str, Any
     """Return what a rollback to a time would change, by the rule of the rollback itself."""
     memory = visit.memory
     engine, scope = view_of(memory).engine, memory.bound
-    to = _parse_moment(visit.query["back"], named)
+    to = _parse_time(visit.query["back"], named)
     visit.begin()
     # Later writes have a later time than the last one.
     seen = from_micros(engine.store.clock(scope.tenant))
@@ -87,9 +87,9 @@ def _describe_changes(pairs: Sequence[Pair]) -> dict[str, Any]:
     removed = [was for was, now in pairs if was is not None and now is None]
     changed = [(was, now) for was, now in pairs if was is not None and now is not None]
     return {
-        "added": added[-_SHOWN:], "added_count": len(added),
-        "removed": removed[-_SHOWN:], "removed_count": len(removed),
-        "changed": changed[-_SHOWN:], "changed_count": len(changed),
+        "added": added[-_MAX_LISTED:], "added_count": len(added),
+        "removed": removed[-_MAX_LISTED:], "removed_count": len(removed),
+        "changed": changed[-_MAX_LISTED:], "changed_count": len(changed),
     }  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def roll_back(visit: Visit) -> tuple[str, Receipt | None]:
     """Roll back the scope to a time, unless something has changed since the preview."""
     memory = visit.memory
     engine = view_of(memory).engine
-    to, seen = (_parse_moment(visit.form.get(name, ""), {}) for name in ("to", "seen"))
+    to, seen = (_parse_time(visit.form.get(name, ""), {}) for name in ("to", "seen"))
     view_of(memory).need_present()
     # Records that expired meanwhile do not count as changes.
     meanwhile = engine.store.touched(memory.bound, seen, None, seen)
@@ -125,7 +125,7 @@ def _snapshots(visit: Visit) -> dict[str, datetime]:
     return visit.memory.snapshots() if visit.may("read", "tenant") else {}
 
 
-def _parse_moment(text: str, named: dict[str, datetime]) -> datetime:
+def _parse_time(text: str, named: dict[str, datetime]) -> datetime:
     """Parse a time or a snapshot's name."""
     if text in named:
         return named[text]

@@ -55,8 +55,8 @@ class Visit:
     def scope_query(self) -> dict[str, list[str]]:
         """The scope parameters and the time of the view."""
         scope = {name: [self.query[name]] for name in SCOPE if name in self.query}
-        known = self.time("known_at")
-        return scope if known is None else {**scope, "as_of": [known.isoformat()]}
+        known_at = self.time("known_at")
+        return scope if known_at is None else {**scope, "as_of": [known_at.isoformat()]}
 
     @property
     def memory(self) -> Memory:
@@ -135,9 +135,9 @@ class Visit:
     def link(self, path: str, /, **changes: object) -> str:
         """Return the URL of a page in the same scope and at the same time; None removes a parameter."""
         kept: dict[str, object] = {name: self.query[name] for name in (*SCOPE, *TIMES) if name in self.query}
-        wanted = {name: value for name, value in {**kept, **changes}.items() if value is not None}
+        query = {name: value for name, value in {**kept, **changes}.items() if value is not None}
         path = self.service.options.root_path + path
-        return f"{path}?{urlencode(wanted)}" if wanted else path
+        return f"{path}?{urlencode(query)}" if query else path
 
     def same_page(self, /, **changes: object) -> str:
         """Return the URL of this page with changed parameters."""
@@ -162,11 +162,11 @@ class Visit:
 
 def parse_query(params: QueryParams) -> dict[str, str]:
     """Return the known, non-empty query parameters, one value for each name."""
-    known = {name: params[name] for name in _PARAMETERS if params.get(name)}
-    for name, value in known.items():
+    query = {name: params[name] for name in _PARAMETERS if params.get(name)}
+    for name, value in query.items():
         if len(value) > _LONGEST:
             raise InvalidInput(f"{name} has more than {_LONGEST:,} characters; ask for less")
-    return known
+    return query
 
 
 def parse_form(body: bytes) -> dict[str, str]:

@@ -42,7 +42,7 @@ RESOURCE: Final = "memory://knowledge-graph"
 _METADATA_KEY: Final = "graph"
 """The key in a record's data and metadata that marks its part of the graph."""
 _PAGE: Final = 10_000
-_MOST_FOUND: Final = 20
+_MAX_HITS: Final = 20
 _MIN_RELATIVE_SCORE: Final = 0.5
 """The least score of a hit, relative to the best."""
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -78,11 +78,13 @@ class KnowledgeGraph:
 
     def around(self, names: Iterable[str]) -> GraphResult:
         """Return some nodes, with every relation from or to them."""
-        shown = set(names).intersection(self.nodes)
+        existing = set(names).intersection(self.nodes)
         return GraphResult(
-            entities=[self.entity(name) for name in self.nodes if name in shown],
+            entities=[self.entity(name) for name in self.nodes if name in existing],
             relations=[
-                _to_relation(relation) for relation in self.relations if relation[0] in shown or relation[1] in shown
+                _to_relation(relation)
+                for relation in self.relations
+                if relation[0] in existing or relation[1] in existing
             ],
         )
 
@@ -158,12 +160,12 @@ def add_observations(memory: "Memory", caller: ToolCaller, arguments: Observatio
 
 def delete_entities(memory: "Memory", caller: ToolCaller, arguments: NamesArguments) -> ToolOutput:
     """Delete entities with their observations and relations."""
-    graph, gone = load_graph(memory), set(arguments.entityNames)
+    graph, deleted = load_graph(memory), set(arguments.entityNames)
     ids: list[str] = []
-    for name in gone & set(graph.nodes):
+    for name in deleted & set(graph.nodes):
         ids += graph.nodes[name].ids
         ids += [id for kept in graph.nodes[name].observations.values() for id in kept]
-    ids += [id for (begin, end, _), kept in graph.relations.items() if {begin, end} & gone for id in kept]
+    ids += [id for (begin, end, _), kept in graph.relations.items() if {begin, end} & deleted for id in kept]
     return _delete_records(memory, ids, "Entities deleted successfully")
 
 
@@ -179,8 +181,8 @@ def delete_observations(memory: "Memory", caller: ToolCaller, arguments: Deletio
 
 def delete_relations(memory: "Memory", caller: ToolCaller, arguments: RelationsArguments) -> ToolOutput:
     """Delete relations."""
-    graph, gone = load_graph(memory), {relation.parts for relation in arguments.relations}
-    ids = [id for parts, kept in graph.relations.items() if parts in gone for id in kept]
+    graph, deleted = load_graph(memory), {relation.parts for relation in arguments.relations}
+    ids = [id for parts, kept in graph.relations.items() if parts in deleted for id in kept]
     return _delete_records(memory, ids, "Relations deleted successfully")
 
 
@@ -216,7 +218,7 @@ def _write(memory: "Memory", caller: ToolCaller, items: list[dict[str, Any]]) ->
     now = datetime.now(UTC)
     # Recreated items come last, and items of one call keep their order.
     stamped = [
-        {**item, "source": caller.source, "occurred_at": now + place * _MICROSECOND} for place, item in enumerate(items)
+        {**item, "source": caller.source, "occurred_at": now + index * _MICROSECOND} for index, item in enumerate(items)
     ]
     return memory.add_many(stamped)
 
@@ -263,7 +265,7 @@ def search_nodes(memory: "Memory", caller: ToolCaller, arguments: QueryArguments
             arguments.query,
             kind="note",
             metadata={_METADATA_KEY: {"$in": ["entity", "observation"]}},
-            limit=_MOST_FOUND,
+            limit=_MAX_HITS,
         )
         names = [
             hit.record.data[_METADATA_KEY]["entity"] for hit in hits if hit.score >= _MIN_RELATIVE_SCORE * hits[0].score

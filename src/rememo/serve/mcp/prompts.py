@@ -36,13 +36,13 @@ def _write_about_me(memory: "Memory", arguments: Mapping[str, str]) -> str:
     lines = [fact_line(fact_item(fact)) for fact in view.facts.list(limit=_MOST_FACTS)]
     context = view.context(_QUERY, max_tokens=_MOST_TOKENS, threshold=0.0).text
     facts = fenced("\n".join(lines)) if lines else ""
-    known = "\n\n".join(filter(None, (facts, context))) or "(Nothing is remembered yet.)"
+    memories = "\n\n".join(filter(None, (facts, context))) or "(Nothing is remembered yet.)"
     return (
         f"What do you know about {'me' if user is None else user}{'' if who is None or user else f' ({who})'}? Answer from"
         " what is remembered below, grouped by subject, in plain sentences. Say what is certain, what is uncertain or"
         " contradicted, and since when it holds where that is known. Do not add anything that does not stand there, and"
         " tell me that I can have any of it corrected or forgotten.\n\n"
-        f"{known}"
+        f"{memories}"
     )
 
 
@@ -53,8 +53,8 @@ def _write_summary(memory: "Memory", arguments: Mapping[str, str]) -> str:
     try:
         transcript = read_resource(memory, f"rememo://rooms/{quote(room, safe='')}")
     except NotFound:
-        known = ", ".join(memory.rooms()[:20]) or "none yet"
-        raise NotFound(f"there is no room {room!r} here; the rooms are: {known}") from None
+        rooms = ", ".join(memory.rooms()[:20]) or "none yet"
+        raise NotFound(f"there is no room {room!r} here; the rooms are: {rooms}") from None
     return (
         f"Summarise the room {room!r} from what was said in it, below: what it was about, what was decided, what is open and"
         " who does it, and what I should remember. Keep names, numbers and dates as they stand there.\n\n"

@@ -28,7 +28,7 @@ RecallKind = Literal[
     "message", "note", "fact", "document", "chunk", "task", "goal", "relationship", "summary", "action", "post"
 ]
 _TIME_FORMAT: Final = "ISO 8601, such as 2026-05-01 or 2026-05-01T18:30:00Z."
-_SAID_KINDS: Final = ("message", "note")
+_MESSAGE_KINDS: Final = ("message", "note")
 
 
 class RecallArguments(ScopedArguments):
@@ -111,15 +111,15 @@ class FactsResult(FencedResult):
 
 def facts(memory: "Memory", caller: ToolCaller, arguments: FactsArguments) -> ToolOutput:
     """Return the facts that are valid."""
-    known = memory.facts.list(
+    facts_read = memory.facts.list(
         subject=arguments.subject or None,
         predicate=arguments.predicate or None,
         valid_at=parse_time(arguments.at, "at"),
         current_only=not arguments.all,
         limit=arguments.limit,
     )
-    shown = [fact_item(fact) for fact in known]
-    return FactsResult(facts=shown), fence_lines(map(fact_line, shown), nothing="No such fact is known.")
+    items = [fact_item(fact) for fact in facts_read]
+    return FactsResult(facts=items), fence_lines(map(fact_line, items), nothing="No such fact is known.")
 
 
 class HistoryArguments(ScopedArguments):
@@ -146,7 +146,7 @@ def history(memory: "Memory", caller: ToolCaller, arguments: HistoryArguments) -
         items = [memory_item(version) for version in memory.history(arguments.id)][-arguments.limit :]
         lines = [f"version {item.version}: {memory_line(item)}" for item in items]
     else:
-        records = memory.list(kind=_SAID_KINDS, before=parse_time(arguments.before, "before"), limit=arguments.limit)
+        records = memory.list(kind=_MESSAGE_KINDS, before=parse_time(arguments.before, "before"), limit=arguments.limit)
         items = [memory_item(record) for record in records]
         lines = [memory_line(item) for item in items]
     return HistoryResult(items=items), fence_lines(lines, nothing="Nothing was said or noted here.")
@@ -179,8 +179,8 @@ class TasksResult(FencedResult):
 def tasks(memory: "Memory", caller: ToolCaller, arguments: TasksArguments) -> ToolOutput:
     """Return the open tasks."""
     open_tasks = memory.tasks.due(limit=arguments.limit) if arguments.due else memory.tasks.open(limit=arguments.limit)
-    shown = [task_item(task) for task in open_tasks]
-    return TasksResult(tasks=shown), fence_lines(map(task_line, shown), nothing="There is nothing to be done.")
+    items = [task_item(task) for task in open_tasks]
+    return TasksResult(tasks=items), fence_lines(map(task_line, items), nothing="There is nothing to be done.")
 
 
 def task_item(task: "Task") -> TaskItem:
@@ -198,13 +198,13 @@ def task_item(task: "Task") -> TaskItem:
 
 def task_line(task: TaskItem) -> str:
     """Return a task as a line of text."""
-    held = [
+    details = [
         f"due {task.due[:16].replace('T', ' ')}" if task.due else "",
         f"repeats {task.repeats}" if task.repeats else "",
         f"priority {task.priority}" if task.priority else "",
         task.status if task.status != "open" else "",
     ]
-    more = ", ".join(filter(None, held))
+    more = ", ".join(filter(None, details))
     return f"[{task.id}] {task.text}{f' ({more})' if more else ''}"
 
 

@@ -19,7 +19,7 @@ SCHEME: Final = "rememo://"
 PAGE: Final = 50
 """How many resources one page lists."""
 _MOST_TURNS: Final = 200
-_SAID_KINDS: Final = ("message", "note")
+_MESSAGE_KINDS: Final = ("message", "note")
 _MOST_PROFILE_LINES: Final = 500
 
 
@@ -67,7 +67,7 @@ def _read_room(memory: "Memory", room: str) -> str:
     lines: list[str] = []
     if (summary := view.summaries.current()) is not None:
         lines += ["Summary of what was said before:", summary.text, ""]
-    lines += [memory_line(memory_item(record)) for record in view.list(kind=_SAID_KINDS, limit=_MOST_TURNS)]
+    lines += [memory_line(memory_item(record)) for record in view.list(kind=_MESSAGE_KINDS, limit=_MOST_TURNS)]
     return "\n".join(lines)
 
 
@@ -80,8 +80,8 @@ def _read_document(memory: "Memory", id: str) -> str:
 
 
 def _list_profiles(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
-    known = sorted({*memory.profiles.keys(), *memory.users()})
-    return [(user, user) for user in known[start : start + most]]
+    names = sorted({*memory.profiles.keys(), *memory.users()})
+    return [(user, user) for user in names[start : start + most]]
 
 
 def _read_profile(memory: "Memory", user: str) -> str:
@@ -138,7 +138,7 @@ def list_page(memory: "Memory", cursor: str | None) -> tuple[list[ListedResource
     while kind < len(KINDS):
         resource_kind = KINDS[kind]
         names = resource_kind.list(memory, start, PAGE - len(listed) + 1)
-        taken = names[: PAGE - len(listed)]
+        page = names[: PAGE - len(listed)]
         listed += [
             ListedResource(
                 uri=resource_kind.uri(name),
@@ -146,10 +146,10 @@ def list_page(memory: "Memory", cursor: str | None) -> tuple[list[ListedResource
                 title=title or name,
                 description=resource_kind.description,
             )
-            for name, title in taken
+            for name, title in page
         ]
-        if len(names) > len(taken):
-            return listed, urlsafe_b64encode(json.dumps([kind, start + len(taken)]).encode()).decode()
+        if len(names) > len(page):
+            return listed, urlsafe_b64encode(json.dumps([kind, start + len(page)]).encode()).decode()
         kind, start = kind + 1, 0
     return listed, None
 

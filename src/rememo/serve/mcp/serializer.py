@@ -100,7 +100,7 @@ def memory_line(item: MemoryItem) -> str:
     """Return a record as a line of text."""
     where = f" in {item.room}" if item.room else ""
     who = f" by {item.speaker}" if item.speaker else ""
-    held = (
+    details = (
         f" (superseded by [{item.superseded_by}])"
         if item.superseded_by
         else " (superseded)"
@@ -108,20 +108,18 @@ def memory_line(item: MemoryItem) -> str:
         else ""
     )
     learned = f" (from: {' / '.join(item.sources)})" if item.sources else ""
-    return f"[{item.id}] {item.at[:16].replace('T', ' ')} {item.kind}{who}{where}{held}: {item.text}{learned}"
+    return f"[{item.id}] {item.at[:16].replace('T', ' ')} {item.kind}{who}{where}{details}: {item.text}{learned}"
 
 
 def fact_line(fact: FactItem) -> str:
     """Return a fact as a line of text."""
-    held = [
+    details = [
         f"from {fact.valid_from[:10]}" if fact.valid_from else "",
         f"until {fact.valid_to[:10]}" if fact.valid_to else "",
         fact.status if fact.status != "current" else "",
         f"confidence {fact.confidence:g}",
     ]
-    return (
-        f"[{fact.id}] {fact.subject} {fact.predicate.replace('_', ' ')} {fact.object} ({', '.join(filter(None, held))})"
-    )
+    return f"[{fact.id}] {fact.subject} {fact.predicate.replace('_', ' ')} {fact.object} ({', '.join(filter(None, details))})"
 
 
 def fence_lines(lines: Iterable[str], *, nothing: str) -> str:

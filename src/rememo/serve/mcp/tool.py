@@ -89,8 +89,8 @@ class Tool:
         """Return the JSON Schema of the arguments, without the labels that are bound already."""
         whole = self._takes
         hidden = bound.intersection(LABELS)
-        shown = {name: property for name, property in whole["properties"].items() if name not in hidden}
-        return {**whole, "properties": shown}
+        properties = {name: property for name, property in whole["properties"].items() if name not in hidden}
+        return {**whole, "properties": properties}
 
     @cached_property
     def _takes(self) -> dict[str, Any]:
@@ -118,8 +118,8 @@ def _simplify_schema(node: Any, *, names: bool = False) -> Any:
         return {name: _simplify_schema(value) for name, value in schema.items()}
     choices = schema.get("anyOf")
     if isinstance(choices, list) and {"type": "null"} in choices:
-        [wanted] = [choice for choice in cast("list[dict[str, Any]]", choices) if choice != {"type": "null"}]
-        schema = {**wanted, **{name: value for name, value in schema.items() if name != "anyOf"}}
+        [only_choice] = [choice for choice in cast("list[dict[str, Any]]", choices) if choice != {"type": "null"}]
+        schema = {**only_choice, **{name: value for name, value in schema.items() if name != "anyOf"}}
     idle = {"title", "description"} if "properties" in schema else {"title"}
     return {
         name: _simplify_schema(value, names=name in {"properties", "$defs"})

@@ -93,10 +93,10 @@ def remember(memory: "Memory", caller: ToolCaller, arguments: RememberArguments)
         receipt = _replace_text(memory, caller, arguments.replaces, text, arguments.importance)
         outcome: Literal["added", "known", "replaced", "held back"] = "replaced"
     else:
-        if (known := _find_same_text(memory, caller, text)) is not None:
-            shown = _keep_facts(memory, caller, arguments, text, known)
-            return RememberResult(id=known, outcome="known", facts=shown), _describe_facts(
-                f"Known already as {known}.", shown
+        if (existing_id := _find_same_text(memory, caller, text)) is not None:
+            facts = _keep_facts(memory, caller, arguments, text, existing_id)
+            return RememberResult(id=existing_id, outcome="known", facts=facts), _describe_facts(
+                f"Known already as {existing_id}.", facts
             )
         # Given facts say more than the rules can extract, such as since when: then nothing else is extracted.
         learn = arguments.facts is None
@@ -109,8 +109,8 @@ def remember(memory: "Memory", caller: ToolCaller, arguments: RememberArguments)
         reason = receipt.quarantined[id]
         text_result = f"Stored as {id}, but held back and not recalled until a person releases it: {reason}."
         return RememberResult(id=id, outcome="held back", reason=reason), text_result
-    shown = _keep_facts(memory, caller, arguments, text, id)
-    return RememberResult(id=id, outcome=outcome, facts=shown), _describe_facts(f"Remembered as {id}.", shown)
+    facts = _keep_facts(memory, caller, arguments, text, id)
+    return RememberResult(id=id, outcome=outcome, facts=facts), _describe_facts(f"Remembered as {id}.", facts)
 
 
 def _check_facts(facts: list[FactArgument]) -> None:
@@ -144,13 +144,15 @@ def _fact_text(fact: FactArgument) -> str:
 
 
 def _replace_text(memory: "Memory", caller: ToolCaller, id: str, text: str, importance: float | None) -> "Receipt":
-    held = memory.get(id)
-    if held.kind not in _REPLACEABLE_KINDS:
-        raise InvalidInput(f"{id} is a {held.kind} and its text cannot be replaced; remember a new note, or forget it")
+    record = memory.get(id)
+    if record.kind not in _REPLACEABLE_KINDS:
+        raise InvalidInput(
+            f"{id} is a {record.kind} and its text cannot be replaced; remember a new note, or forget it"
+        )
     # Trust is set anew: these are not the words that were trusted.
-    weight = held.importance if importance is None else importance
+    weight = record.importance if importance is None else importance
     # Facts extracted from a note are updated with its text.
-    stale = [] if held.kind == "note" else [fact.id for fact in _facts_only_from(memory, [id])]
+    stale = [] if record.kind == "note" else [fact.id for fact in _facts_only_from(memory, [id])]
     receipt = memory.update(id, text=text, source=caller.source, trust=None, importance=weight)
     if stale:
         memory.delete_where(ids=stale)
@@ -161,9 +163,9 @@ def _find_same_text(memory: "Memory", caller: ToolCaller, text: str) -> str | No
     """Return the id of a memory with the same text, if any; None for callers without the right to read."""
     if "read" not in caller.rights:
         return None
-    wanted = _normalise_text(text)
+    normalised = _normalise_text(text)
     hits = memory.search(text, limit=_DUPLICATE_HITS, kind=("note", "message"))
-    return next((hit.id for hit in hits if _normalise_text(hit.text) == wanted), None)
+    return next((hit.id for hit in hits if _normalise_text(hit.text) == normalised), None)
 
 
 def _keep_facts(
@@ -179,7 +181,7 @@ def _keep_facts(
     if "read" not in caller.rights:
         return []
     facts = memory.facts.list(current_only=False, limit=_LATEST_FACTS)
-    return [fact_item(fact) for fact in facts if source in {known.id for known in fact.sources}]
+    return [fact_item(fact) for fact in facts if source in {fact_source.id for fact_source in fact.sources}]
 
 
 def _extract_facts(memory: "Memory", source: str, text: str) -> list[FactArgument]:
@@ -202,9 +204,9 @@ def _normalise_text(text: str) -> str:
 
 def _facts_only_from(memory: "Memory", ids: Iterable[str]) -> "list[Fact]":
     """Return the facts whose only sources are these records."""
-    gone = set(ids)
+    source_ids = set(ids)
     facts = memory.facts.list(current_only=False, limit=_MOST_FACTS)
-    return [fact for fact in facts if fact.sources and {source.id for source in fact.sources} <= gone]
+    return [fact for fact in facts if fact.sources and {source.id for source in fact.sources} <= source_ids]
 
 
 class LogTurnArguments(ScopedArguments):
@@ -227,11 +229,13 @@ def log_turn(memory: "Memory", caller: ToolCaller, arguments: LogTurnArguments) 
         receipt = memory.messages.add_pair(arguments.user_said, arguments.assistant_said, source=caller.source)
     else:
         receipt = memory.messages.add("user", arguments.user_said, source=caller.source)
-    held = list(receipt.quarantined)
+    quarantined = list(receipt.quarantined)
     message = f"Kept as {' and '.join(receipt.ids)}; facts are learned from it in a moment."
-    if held:
-        message = f"Kept as {' and '.join(receipt.ids)}; held back until a person releases them: {' and '.join(held)}."
-    return LogTurnResult(ids=list(receipt.ids), held_back=held), message
+    if quarantined:
+        message = (
+            f"Kept as {' and '.join(receipt.ids)}; held back until a person releases them: {' and '.join(quarantined)}."
+        )
+    return LogTurnResult(ids=list(receipt.ids), held_back=quarantined), message
 
 
 class ForgetArguments(ScopedArguments):
@@ -252,21 +256,19 @@ class ForgetResult(ToolResult):
 
 def forget(memory: "Memory", caller: ToolCaller, arguments: ForgetArguments) -> ToolOutput:
     """Delete memories, and the facts known from them alone, as one transaction."""
-    wanted = list(dict.fromkeys(arguments.ids))
-    existing = [record.id for record in memory.list(ids=wanted, limit=len(wanted))]
-    forgotten, missing = [id for id in wanted if id in existing], [id for id in wanted if id not in existing]
+    ids = list(dict.fromkeys(arguments.ids))
+    existing = [record.id for record in memory.list(ids=ids, limit=len(ids))]
+    forgotten, missing = [id for id in ids if id in existing], [id for id in ids if id not in existing]
     if not forgotten:
         raise NotFound(f"no memory has the ids {', '.join(missing)}; recall shows the ids")
-    taught = [fact.id for fact in _facts_only_from(memory, forgotten) if fact.id not in forgotten]
-    memory.delete_where(ids=[*forgotten, *taught])
+    learned = [fact.id for fact in _facts_only_from(memory, forgotten) if fact.id not in forgotten]
+    memory.delete_where(ids=[*forgotten, *learned])
     message = f"Forgotten: {', '.join(forgotten)}."
-    if taught:
-        message += (
-            f" What was known from them alone went with them: {len(taught)} {'fact' if len(taught) == 1 else 'facts'}."
-        )
+    if learned:
+        message += f" What was known from them alone went with them: {len(learned)} {'fact' if len(learned) == 1 else 'facts'}."
     if missing:
         message += f" Not found here: {', '.join(missing)}."
-    return ForgetResult(forgotten=forgotten, facts=len(taught), not_found=missing), message
+    return ForgetResult(forgotten=forgotten, facts=len(learned), not_found=missing), message
 
 
 class NoteTaskArguments(ScopedArguments):
@@ -310,8 +312,8 @@ def note_task(memory: "Memory", caller: ToolCaller, arguments: NoteTaskArguments
             ), f"Stored as {id}, but held back until a person releases it: {reason}."
     else:
         raise InvalidInput("give text for a new task, or the id of a known one; tasks lists those that are open")
-    shown = task_item(memory.tasks.get(id))
-    return NoteTaskResult(task=shown), fence_lines([task_line(shown)], nothing="")
+    item = task_item(memory.tasks.get(id))
+    return NoteTaskResult(task=item), fence_lines([task_line(item)], nothing="")
 
 
 def _update_task(memory: "Memory", arguments: NoteTaskArguments, due: datetime | None) -> str:

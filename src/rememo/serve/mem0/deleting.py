@@ -98,8 +98,8 @@ def _expand_wildcards(memory: Memory, stars: Sequence[str]) -> list[Memory]:
         return [memory]
     label, *rest = stars
     names = {"user": memory.users, "agent": memory.agents, "room": memory.rooms}[label]()
-    own = [name for name in names if label != "room" or not name.startswith("pool:")]
-    return [view for name in own for view in _expand_wildcards(memory.scope(**{label: name}), rest)]
+    matching = [name for name in names if label != "room" or not name.startswith("pool:")]
+    return [view for name in matching for view in _expand_wildcards(memory.scope(**{label: name}), rest)]
 
 
 def _parse_python_dict(text: str) -> Mapping[str, Any]:

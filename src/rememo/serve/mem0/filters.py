@@ -67,7 +67,7 @@ def parse_filters(*parts: Mapping[str, Any] | None) -> list[Alternative]:
     alternatives = [Alternative()]
     for part in parts:
         if part is not None:
-            alternatives = _intersect([alternatives, _parse_filter(part, wanted=True, depth=0)])
+            alternatives = _intersect([alternatives, _parse_filter(part, positive=True, depth=0)])
     return [
         alternative if alternative.kinds is not None else replace(alternative, kinds=frozenset(MEMORIES))
         for alternative in alternatives
@@ -108,26 +108,26 @@ def add_span(start: datetime, span: timedelta, field: str) -> datetime:
 # ---- the tree
 
 
-def _parse_filter(part: object, *, wanted: bool, depth: int) -> list[Alternative]:
+def _parse_filter(part: object, *, positive: bool, depth: int) -> list[Alternative]:
     if depth > _MAX_DEPTH:
         raise InvalidFilter("the filters are nested too deeply")
     if (entries := _mapping(part)) is None:
         raise InvalidFilter(f"a filter is an object such as {{'user_id': 'ana'}}, not {str(part)[:50]!r}")
-    each = [_parse_entry(name, value, wanted, depth) for name, value in entries.items()]
+    each = [_parse_entry(name, value, positive, depth) for name, value in entries.items()]
     if not each:
         raise InvalidFilter("a filter is empty; leave it out, or say what it should hold")
-    return _intersect(each) if wanted else _unite(each)
+    return _intersect(each) if positive else _unite(each)
 
 
-def _parse_entry(name: str, value: object, wanted: bool, depth: int) -> list[Alternative]:
+def _parse_entry(name: str, value: object, positive: bool, depth: int) -> list[Alternative]:
     if name not in ("AND", "OR", "NOT"):
-        return _parse_field(name, value, wanted)
+        return _parse_field(name, value, positive)
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
     if not parts or (name != "NOT" and not isinstance(value, list)):
         raise InvalidFilter(f"{name} takes a list of filters that is not empty")
-    each = [_parse_filter(part, wanted=wanted != (name == "NOT"), depth=depth + 1) for part in parts]
+    each = [_parse_filter(part, positive=positive != (name == "NOT"), depth=depth + 1) for part in parts]
     # NOT of several means none of them; negation swaps union and intersection (De Morgan).
-    return _intersect(each) if (name != "OR") == wanted else _unite(each)
+    return _intersect(each) if (name != "OR") == positive else _unite(each)
 
 
 def _intersect(each: Iterable[list[Alternative]]) -> list[Alternative]:
@@ -151,19 +151,19 @@ def _check_size(alternatives: list[Alternative]) -> list[Alternative]:
 # ---- the fields
 
 
-def _parse_field(name: str, value: object, wanted: bool) -> list[Alternative]:
+def _parse_field(name: str, value: object, positive: bool) -> list[Alternative]:
     if name in ENTITIES:
-        return _parse_label(name, value, wanted)
+        return _parse_label(name, value, positive)
     if name == APP:
-        return _parse_metadata(("app_id",), value, wanted)
+        return _parse_metadata(("app_id",), value, positive)
     if name in _TIMES:
-        return _parse_time_span(name, value, wanted)
+        return _parse_time_span(name, value, positive)
     if name == "categories":
-        return _parse_categories(value, wanted)
+        return _parse_categories(value, positive)
     if name == "memory_ids":
-        return _parse_ids(value, wanted)
+        return _parse_ids(value, positive)
     if name == "metadata":
-        return _parse_metadata_object(value, wanted)
+        return _parse_metadata_object(value, positive)
     if name == "keywords":
         raise InvalidFilter("keywords cannot be filtered by here; search for the words instead")
     if name == "updated_at":
@@ -173,8 +173,8 @@ def _parse_field(name: str, value: object, wanted: bool) -> list[Alternative]:
     )
 
 
-def _parse_label(name: str, value: object, wanted: bool) -> list[Alternative]:
-    if not wanted or "ne" in (_mapping(value) or {}):
+def _parse_label(name: str, value: object, positive: bool) -> list[Alternative]:
+    if not positive or "ne" in (_mapping(value) or {}):
         raise InvalidFilter(f"{name} cannot be excluded here; name those that are meant, by `in`")
     operator, operand = _single_clause(name, value)
     values = cast("list[Any]", operand) if operator == "in" else [operand]
@@ -185,7 +185,7 @@ def _parse_label(name: str, value: object, wanted: bool) -> list[Alternative]:
     ]
 
 
-def _parse_time_span(name: str, value: object, wanted: bool) -> list[Alternative]:
+def _parse_time_span(name: str, value: object, positive: bool) -> list[Alternative]:
     each: list[list[Alternative]] = []
     for operator, operand in _parse_clauses(name, value, ("eq", "ne", "gt", "gte", "lt", "lte")):
         start = parse_time(operand, name)
@@ -200,11 +200,11 @@ def _parse_time_span(name: str, value: object, wanted: bool) -> list[Alternative
             "lt": ([until], [Alternative(after=start)]),
             "lte": ([Alternative(before=end)], [since]),
         }
-        each.append(spans[operator][0 if wanted else 1])
-    return _intersect(each) if wanted else _unite(each)
+        each.append(spans[operator][0 if positive else 1])
+    return _intersect(each) if positive else _unite(each)
 
 
-def _parse_categories(value: object, wanted: bool) -> list[Alternative]:
+def _parse_categories(value: object, positive: bool) -> list[Alternative]:
     each: list[frozenset[str]] = []
     for operator, operand in _parse_clauses("categories", value, ("eq", "ne", "in", "contains")):
         names = cast("list[Any]", operand) if operator == "in" else [operand]
@@ -214,10 +214,10 @@ def _parse_categories(value: object, wanted: bool) -> list[Alternative]:
                 raise InvalidFilter(
                     f"there is no category {str(name)[:50]!r} here: categories are kinds, which are {', '.join(FOUND)}"
                 )
-        excluded = (operator == "ne") == wanted
+        excluded = (operator == "ne") == positive
         each.append(frozenset(MEMORIES) - meant if excluded else frozenset(meant))
     kinds = [Alternative(kinds=kind_set) for kind_set in each if kind_set]
-    if wanted:
+    if positive:
         return _intersect([[alternative] for alternative in kinds]) if len(kinds) == len(each) else []
     return kinds
 
@@ -226,8 +226,8 @@ def _matches_kind(kind: str, name: object, *, partly: bool) -> bool:
     return isinstance(name, str) and (kind == name or (partly and bool(name) and name in kind))
 
 
-def _parse_ids(value: object, wanted: bool) -> list[Alternative]:
-    if not wanted:
+def _parse_ids(value: object, positive: bool) -> list[Alternative]:
+    if not positive:
         raise InvalidFilter("memory_ids cannot be excluded here; name those that are meant")
     operator, operand = (
         ("in", cast("list[Any]", value)) if isinstance(value, list) else _single_clause("memory_ids", value)
@@ -237,37 +237,37 @@ def _parse_ids(value: object, wanted: bool) -> list[Alternative]:
     return [Alternative(ids=id_set)] if id_set else []
 
 
-def _parse_metadata_object(value: object, wanted: bool) -> list[Alternative]:
-    if not (wished := _mapping(value)):
+def _parse_metadata_object(value: object, positive: bool) -> list[Alternative]:
+    if not (conditions := _mapping(value)):
         raise InvalidFilter("metadata takes an object such as {'topic': 'travel'}")
     each: list[list[Alternative]] = []
-    for name, held in wished.items():
-        if name in ("eq", "contains", "ne") and _mapping(held):
-            each.append(_parse_metadata_object(held, wanted == (name != "ne")))
+    for name, operand in conditions.items():
+        if name in ("eq", "contains", "ne") and _mapping(operand):
+            each.append(_parse_metadata_object(operand, positive == (name != "ne")))
         else:
-            each.append(_parse_metadata((name,), held, wanted))
-    return _intersect(each) if wanted else _unite(each)
+            each.append(_parse_metadata((name,), operand, positive))
+    return _intersect(each) if positive else _unite(each)
 
 
-def _parse_metadata(path: tuple[str, ...], value: object, wanted: bool) -> list[Alternative]:
+def _parse_metadata(path: tuple[str, ...], value: object, positive: bool) -> list[Alternative]:
     name = "metadata." + ".".join(path)
     if (nested := _mapping(value)) and not set(nested) & set(_OPERATORS):
-        deeper = [_parse_metadata((*path, key), nested_value, wanted) for key, nested_value in nested.items()]
-        return _intersect(deeper) if wanted else _unite(deeper)
+        deeper = [_parse_metadata((*path, key), nested_value, positive) for key, nested_value in nested.items()]
+        return _intersect(deeper) if positive else _unite(deeper)
     each: list[list[Alternative]] = []
     for operator, operand in _parse_clauses(name, value, tuple(_METADATA_OPERATORS)):
         ours, what = (
             ("$exists", True) if operator == "eq" and operand == ANY else (_METADATA_OPERATORS[operator], operand)
         )
-        if not wanted and ours == "$exists":
+        if not positive and ours == "$exists":
             what = False
-        elif not wanted:
+        elif not positive:
             if ours not in _OPPOSITE:
                 raise InvalidFilter(f"{name} {operator} cannot be negated here; say what is meant")
             ours = _OPPOSITE[ours]
         key = ".".join(part.replace(".", "\\.") for part in path)
         each.append([Alternative(conditions=parse_conditions("metadata", {key: {ours: what}}))])
-    return _intersect(each) if wanted else _unite(each)
+    return _intersect(each) if positive else _unite(each)
 
 
 def _parse_clauses(name: str, value: object, allowed: tuple[str, ...]) -> list[tuple[str, Any]]:

@@ -208,16 +208,18 @@ def _count_distinct(filters: Sequence[tuple[Engine, Filter]]) -> int:
 
 def _are_disjoint(first: Scope, other: Scope) -> bool:
     """Whether no record can belong to both scopes."""
-    return any(None not in (held := {getattr(first, name), getattr(other, name)}) and len(held) > 1 for name in LABELS)
+    return any(
+        None not in (labels := {getattr(first, name), getattr(other, name)}) and len(labels) > 1 for name in LABELS
+    )
 
 
-def _select_fields(fields: Sequence[str] | None, shown: dict[str, Any]) -> dict[str, Any]:
+def _select_fields(fields: Sequence[str] | None, memory: dict[str, Any]) -> dict[str, Any]:
     """Return the requested fields; the id is always one of them."""
     if not fields:
-        return shown
-    if unknown := set(fields) - set(shown):
-        raise InvalidInput(f"there is no field {min(unknown)[:50]!r}; there are {', '.join(shown)}")
-    return {name: value for name, value in shown.items() if name in fields or name == "id"}
+        return memory
+    if unknown := set(fields) - set(memory):
+        raise InvalidInput(f"there is no field {min(unknown)[:50]!r}; there are {', '.join(memory)}")
+    return {name: value for name, value in memory.items() if name in fields or name == "id"}
 
 
 def _whole_number(request: Mem0Request, name: str, default: int) -> int:

@@ -98,7 +98,7 @@ def make_endpoint(service: Service, right: Right, work: Handler) -> Endpoint:
             require_right(key, right, "scope")
             raw = await service.body(request)
             require_json(request, raw)
-            asked = Mem0Request(
+            mem0_request = Mem0Request(
                 service=service, key=key, path=path_parameters(request), query=_query_parameters(request), raw=raw,
                 base=str(request.url.replace(query="")),
             )  # fmt: skip
@@ -107,7 +107,7 @@ def make_endpoint(service: Service, right: Right, work: Handler) -> Endpoint:
                 with acting_as_key(key, request):
                     return call()
 
-            value = await service.run(lambda: named(lambda: work(asked)))
+            value = await service.run(lambda: named(lambda: work(mem0_request)))
             if isinstance(value, DeferredResponse):
                 later, done = value, True
                 try:
@@ -115,8 +115,8 @@ def make_endpoint(service: Service, right: Right, work: Handler) -> Endpoint:
                 except (JobFailed, Unavailable):
                     done = False  # the write is stored: the response says so, and what is still pending
                 value = await service.run(lambda: named(lambda: later.then(done)))
-            shown = value if right == "read" or "read" in key.rights else strip_mem0_contents(value)
-            return Response(dump_json(shown).encode(), media_type=JSON)
+            visible = value if right == "read" or "read" in key.rights else strip_mem0_contents(value)
+            return Response(dump_json(visible).encode(), media_type=JSON)
         except RememoError as error:
             return _handle_error(error)
         except HttpError as error:

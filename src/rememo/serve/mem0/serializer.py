@@ -26,7 +26,7 @@ def to_memory(record: Record, *, score: float | None = None) -> dict[str, Any]:
     """Return a record as a memory."""
     metadata = {name: value for name, value in record.metadata.items() if name not in (APP, REPLACES)}
     expires = record.expires_at
-    shown: dict[str, Any] = {
+    memory: dict[str, Any] = {
         "id": record.id,
         "memory": record.text,
         "hash": hashlib.md5(record.text.encode(), usedforsecurity=False).hexdigest(),
@@ -42,7 +42,7 @@ def to_memory(record: Record, *, score: float | None = None) -> dict[str, Any]:
         # A memory expires at the end of that day.
         "expiration_date": None if expires is None else (expires - _TICK).date().isoformat(),
     }
-    return shown if score is None else {**shown, "score": round(to_mem0_score(score), _DIGITS)}
+    return memory if score is None else {**memory, "score": round(to_mem0_score(score), _DIGITS)}
 
 
 def to_search_result(hit: Hit) -> dict[str, Any]:
@@ -89,14 +89,14 @@ def to_history(versions: Sequence[Record]) -> list[dict[str, Any]]:
 
 def _to_history_entry(record: Record, old: Record | None, new: Record | None, event: str) -> dict[str, Any]:
     at = record.recorded_at if new is not None else record.superseded_at or record.recorded_at
-    shown = to_memory(record)
+    memory = to_memory(record)
     return {
         "id": f"{record.id}:{record.version}" if new is not None else f"{record.id}:{record.version}:deleted",
         "memory_id": record.id,
         "old_memory": None if old is None else old.text,
         "new_memory": None if new is None else new.text,
         "event": event,
-        **{name: shown[name] for name in ("user_id", "agent_id", "app_id", "run_id", "metadata", "categories")},
+        **{name: memory[name] for name in ("user_id", "agent_id", "app_id", "run_id", "metadata", "categories")},
         "created_at": record.created_at.isoformat(),
         "updated_at": at.isoformat(),
         "is_deleted": new is None,

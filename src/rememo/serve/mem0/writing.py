@@ -192,9 +192,11 @@ def _add_response(
     if not results:
         stored = {record.id: record for record in memory.list(ids=receipt.ids, limit=len(receipt.ids))}
         results = [to_event(stored[id], "ADD") for id in receipt.ids if id in stored]
-    held = [{"id": id, "event": "NOOP", "reason": f"held back: {why}"} for id, why in receipt.quarantined.items()]
+    quarantined = [
+        {"id": id, "event": "NOOP", "reason": f"held back: {why}"} for id, why in receipt.quarantined.items()
+    ]
     note = {"message": "stored; facts are still being extracted"} if not learned else {}
-    return {"results": [*results, *held], "status": "SUCCEEDED" if learned else "PENDING", **note}
+    return {"results": [*results, *quarantined], "status": "SUCCEEDED" if learned else "PENDING", **note}
 
 
 # ---- changing
@@ -266,8 +268,8 @@ def _replace_fact_text(memory: Memory, fact: Record, changes: dict[str, Any]) ->
         id = memory.facts.update(fact.id, object=value, wording=text).id
         view.revise(id, changes if id != fact.id else {**changes, "metadata": metadata})
         return memory.get(id)
-    own = {name: getattr(fact.scope, name) for name in LABELS}
-    with memory.scope(**own).batch() as inside:
+    labels = {name: getattr(fact.scope, name) for name in LABELS}
+    with memory.scope(**labels).batch() as inside:
         delete_with_replaced(inside, fact)
         note = {"text": text, "learn": True, "occurred_at": fact.occurred_at, "expires_at": fact.expires_at, **changes}
         id = view_of(inside).put([note]).id

@@ -23,7 +23,7 @@ from rememo.serve.auth import ApiKey
 from rememo.serve.http_errors import error_body
 from rememo.serve.limits import SERVER, current_requester
 from rememo.serve.rest.routes import Endpoint
-from rememo.serve.rest.signature import parse_moment
+from rememo.serve.rest.signature import parse_time_or_snapshot
 from rememo.serve.rest.transfer import parse_scope
 from rememo.serve.serializer import encode
 from rememo.serve.service import Service, require_right
@@ -68,7 +68,7 @@ class ChangeStreams:
         if "as_of" in scope:
             raise InvalidInput("a change stream cannot be combined with as_of; leave as_of out")
         after = request.headers.get("last-event-id") or rest.get("after")
-        parse_cursor(None if after is None else parse_moment(after))
+        parse_cursor(None if after is None else parse_time_or_snapshot(after))
         with ExitStack() as stack:
             stack.enter_context(service.streams.place(current_requester()))
             bound = await service.run(lambda: service.view(key, scope).bound)
@@ -107,7 +107,7 @@ class ChangeStreams:
             memory = self._service.view(follower.key, follower.scope)
             view = view_of(memory)
             begin = current_cursor(view) if after is None else after
-            return begin, changes(view, parse_moment(begin), _PAGE)
+            return begin, changes(view, parse_time_or_snapshot(begin), _PAGE)
 
         while True:
             try:
@@ -131,8 +131,8 @@ class ClockWatch:
     async def wait(self, seconds: float) -> bool:
         """Wait for a write to the tenant or the server's stop; False after the timeout."""
         moved = asyncio.ensure_future(self._moved.wait())
-        over = asyncio.ensure_future(self._service.stopping.wait())
-        done, waiting = await asyncio.wait((moved, over), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        stopping = asyncio.ensure_future(self._service.stopping.wait())
+        done, waiting = await asyncio.wait((moved, stopping), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for waiter in waiting:
             waiter.cancel()
         return bool(done)
@@ -179,12 +179,12 @@ class _EventStreamResponse(Response):
 
     async def _give(self, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        left = asyncio.ensure_future(_wait_for_disconnect(receive))
+        disconnected = asyncio.ensure_future(_wait_for_disconnect(receive))
         sending = asyncio.ensure_future(self._tell(send))
         try:
-            await asyncio.wait((left, sending), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((disconnected, sending), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            left.cancel()
+            disconnected.cancel()
             if sending.done():
                 sending.result()
             else:

@@ -88,11 +88,11 @@ _EXAMPLES: Final[dict[str, Any]] = {
 @cache
 def openapi_document() -> dict[str, Any]:
     """Return the OpenAPI document."""
-    known: dict[str, Any] = {"Error": _ERROR}
+    definitions: dict[str, Any] = {"Error": _ERROR}
     paths: dict[str, Any] = {}
     for call in SPECS:
         path = paths.setdefault(f"/v1{call.operation.path}", {})
-        path[call.operation.verb.lower()] = _operation(call, known)
+        path[call.operation.verb.lower()] = _operation(call, definitions)
     lines = {"application/x-ndjson": {"schema": {"type": "string"}}}
     paths["/v1/export"] = {
         "get": {
@@ -122,7 +122,7 @@ def openapi_document() -> dict[str, Any]:
             "summary": "Import an export into this tenant; repeating it is harmless.",
             "parameters": _scope_parameters(),
             "requestBody": {"required": True, "content": lines},
-            "responses": {"200": _json_response(schema(Transferred, known)), **_error_responses((413, 415, 507))},
+            "responses": {"200": _json_response(schema(Transferred, definitions)), **_error_responses((413, 415, 507))},
         }
     }
     for path, says in (
@@ -156,7 +156,7 @@ def openapi_document() -> dict[str, Any]:
         "security": [{"key": []}],
         "paths": paths,
         "components": {
-            "schemas": known,
+            "schemas": definitions,
             "parameters": {name: _query_parameter(name, {"type": "string"}, _SCOPE_TEXTS[name]) for name in SCOPE},
             "responses": {
                 str(status): {
@@ -170,9 +170,9 @@ def openapi_document() -> dict[str, Any]:
     }
 
 
-def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
+def _operation(call: OperationSpec, definitions: dict[str, Any]) -> dict[str, Any]:
     operation, doc = call.operation, getdoc(call.function) or ""
-    beside = [parameter for parameter in call.parameters if parameter.place != "body"]
+    parameters = [parameter for parameter in call.parameters if parameter.location != "body"]
     description: dict[str, Any] = {
         "operationId": operation.name,
         "tags": [operation.name.partition(".")[0]],
@@ -180,9 +180,9 @@ def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
         "description": doc,
         "x-right": operation.right,
         "x-reach": operation.reach,
-        "parameters": [*(_parameter(parameter, known) for parameter in beside), *_scope_parameters()],
+        "parameters": [*(_parameter(parameter, definitions) for parameter in parameters), *_scope_parameters()],
         "responses": {
-            str(operation.status): _json_response(_result_schema(call, known)),
+            str(operation.status): _json_response(_result_schema(call, definitions)),
             **_error_responses(_extra_statuses(call)),
         },
     }
@@ -205,7 +205,7 @@ def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
         needed = [parameter.name for parameter in body if parameter.required]
         shape = {
             "type": "object",
-            "properties": {parameter.name: schema(parameter.hint, known) for parameter in body},
+            "properties": {parameter.name: schema(parameter.hint, definitions) for parameter in body},
             "required": needed,
             "additionalProperties": operation.more,
         }
@@ -221,23 +221,23 @@ def _extra_statuses(call: OperationSpec) -> tuple[int, ...]:
     more = (413, 415)
     if call.operation.right != "read":
         more += (507,)
-    if any(parameter.place == "header" and parameter.name == "expected_version" for parameter in call.parameters):
+    if any(parameter.location == "header" and parameter.name == "expected_version" for parameter in call.parameters):
         more += (412,)
     return (*more, 501) if call.operation.method_path == "documents.add" else more
 
 
-def _result_schema(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
-    inner, under = schema(call.returns, known), call.wrapper_key
+def _result_schema(call: OperationSpec, definitions: dict[str, Any]) -> dict[str, Any]:
+    inner, under = schema(call.returns, definitions), call.wrapper_key
     if under is None:
         return inner
     shapes = {under: inner} | ({"next": {"type": ["string", "null"]}} if under == "items" else {})
     return {"type": "object", "properties": shapes, "required": list(shapes)}
 
 
-def _parameter(parameter: Parameter, known: dict[str, Any]) -> dict[str, Any]:
-    if parameter.place == "path":
+def _parameter(parameter: Parameter, definitions: dict[str, Any]) -> dict[str, Any]:
+    if parameter.location == "path":
         return {"name": parameter.name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
-    if parameter.place == "header":
+    if parameter.location == "header":
         says = (
             "A retry with the same key has no further effect."
             if parameter.name == "key"
@@ -250,7 +250,7 @@ def _parameter(parameter: Parameter, known: dict[str, Any]) -> dict[str, Any]:
             "description": says,
             "schema": {"type": "string"},
         }
-    shape = schema(parameter.hint, known)
+    shape = schema(parameter.hint, definitions)
     description: dict[str, Any] = {"name": parameter.name, "in": "query", "required": parameter.required}
     if parameter.as_json:
         return description | {"content": {JSON: {"schema": shape}}}

@@ -58,8 +58,8 @@ def make_endpoint(service: Service, call: OperationSpec) -> Endpoint:
                 require_right(who, "admin", operation.reach)
             matched = parsed.if_match
             with acting_as_key(who, request):
-                shown = operation.shows_answer or "read" in who.rights
-                return _call_method(call, service.view(who, parsed.scope), parsed, shown=shown)
+                may_read = operation.shows_answer or "read" in who.rights
+                return _call_method(call, service.view(who, parsed.scope), parsed, may_read=may_read)
 
         try:
             content, version = await service.run(work, waits=operation.method_path == "wait")
@@ -95,7 +95,7 @@ def path_parameters(request: Request) -> dict[str, str]:
 
 
 def _call_method(
-    call: OperationSpec, memory: Memory, parsed: ParsedRequest, *, shown: bool
+    call: OperationSpec, memory: Memory, parsed: ParsedRequest, *, may_read: bool
 ) -> tuple[bytes, int | None]:
     arguments, method_path = dict(parsed.arguments), call.operation.method_path
     if call.pages:
@@ -106,7 +106,7 @@ def _call_method(
     else:
         result = getattr(attrgetter(face)(memory) if face else memory, name)(**arguments)
     under = call.wrapper_key
-    value: Any = result if shown else strip_contents(result)
+    value: Any = result if may_read else strip_contents(result)
     if under == "items":
         value = {"items": value, "next": _next_cursor(call, memory, arguments, len(cast("list[Any]", result)))}
     elif under is not None:
@@ -129,10 +129,10 @@ def _apply_cursor(cursor: str | None, arguments: dict[str, Any]) -> None:
     if "offset" in arguments:
         raise InvalidInput("give cursor or offset, not both")
     try:
-        offset, moment = json.loads(urlsafe_b64decode(cursor.encode()))
+        offset, known_at = json.loads(urlsafe_b64decode(cursor.encode()))
         arguments["offset"] = check_offset(offset)
-        if moment is not None and "known_at" not in arguments:
-            arguments["known_at"] = to_utc(moment, "cursor")
+        if known_at is not None and "known_at" not in arguments:
+            arguments["known_at"] = to_utc(known_at, "cursor")
     except (ValueError, TypeError, RecursionError):
         raise InvalidInput("invalid cursor; start again without one") from None
 
@@ -145,8 +145,8 @@ def _next_cursor(call: OperationSpec, memory: Memory, arguments: dict[str, Any],
     if limit is None or count < limit:
         return None
     offset = arguments.get("offset", 0) + limit
-    moment: datetime | None = arguments.get("known_at")
-    if moment is None and call.is_time_fixed:
+    known_at: datetime | None = arguments.get("known_at")
+    if known_at is None and call.is_time_fixed:
         # After the page was read: a record that came in between may be shown twice, and none is skipped.
-        moment = view_of(memory).engine.now()
-    return urlsafe_b64encode(json.dumps([offset, moment and moment.isoformat()]).encode()).decode()
+        known_at = view_of(memory).engine.now()
+    return urlsafe_b64encode(json.dumps([offset, known_at and known_at.isoformat()]).encode()).decode()

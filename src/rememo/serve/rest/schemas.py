@@ -78,29 +78,29 @@ def takes_objects(hint: Any) -> bool:
     return what in ("map", "tuple") or (what == "union" and any(map(takes_objects, parts)))
 
 
-def schema(hint: Any, known: dict[str, Any]) -> dict[str, Any]:
+def schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of a type; schemas of objects are added to `known` by name."""
     what, parts = type_parts(hint)
     if what == "union":
         choices = [
             choice
-            for choice in (schema(part, known) for part in parts if _is_serializable(part))
+            for choice in (schema(part, definitions) for part in parts if _is_serializable(part))
             if choice != {"enum": []}
         ]
         return choices[0] if len(choices) == 1 else {"anyOf": choices}
     if what == "list":
-        return {"type": "array", "items": schema(parts[0], known) if parts else {}}
+        return {"type": "array", "items": schema(parts[0], definitions) if parts else {}}
     if what == "tuple":
-        return {"type": "array", "prefixItems": [schema(part, known) for part in parts]}
+        return {"type": "array", "prefixItems": [schema(part, definitions) for part in parts]}
     if what == "map":
-        return {"type": "object", "additionalProperties": schema(parts[0], known) if parts else True}
+        return {"type": "object", "additionalProperties": schema(parts[0], definitions) if parts else True}
     if what == "choice":
         return {"enum": [part for part in parts if part is not UNSET]}
     if hint in _SIMPLE:
         return dict(_SIMPLE[hint])
     kind: type | None = hint if isinstance(hint, type) else None
     if kind is not None and field_names(kind):
-        _add_schema(kind, known)
+        _add_schema(kind, definitions)
         return {"$ref": f"#/components/schemas/{kind.__name__}"}
     return {}
 
@@ -109,10 +109,10 @@ def _is_serializable(hint: Any) -> bool:
     return hint not in (*_NOT_ON_THE_WIRE, Unset) and type_parts(hint)[0] != "function"
 
 
-def _add_schema(kind: type, known: dict[str, Any]) -> None:
-    if kind.__name__ in known:
+def _add_schema(kind: type, definitions: dict[str, Any]) -> None:
+    if kind.__name__ in definitions:
         return
-    known[kind.__name__] = {}  # a type may refer to itself
+    definitions[kind.__name__] = {}  # a type may refer to itself
     hints = get_type_hints(kind)
     # A record is serialized by its fields alone.
     names = [field.name for field in fields(cast("Any", kind))] if kind is Record else list(field_names(kind))
@@ -120,7 +120,7 @@ def _add_schema(kind: type, known: dict[str, Any]) -> None:
     for name in names:
         member = getattr(kind, name, None)
         hint = get_type_hints(member.fget).get("return", Any) if isinstance(member, property) else hints[name]
-        properties[name] = schema(hint, known)
+        properties[name] = schema(hint, definitions)
     says = (kind.__doc__ or "").strip().split("\n")[0]
     shape: dict[str, Any] = {"type": "object", "description": says, "properties": properties, "required": names}
     if hasattr(
@@ -132,4 +132,4 @@ def _add_schema(kind: type, known: dict[str, Any]) -> None:
             if (field.default, field.default_factory) == (MISSING, MISSING)
         ]
         shape |= {"required": needed, "additionalProperties": False}
-    known[kind.__name__] = shape
+    definitions[kind.__name__] = shape

@@ -22,7 +22,7 @@ from rememo.serve.rest.schemas import takes_objects, type_parts, wire_type
 from rememo.serve.serializer import field_names
 from rememo.serve.validation_errors import describe_errors, list_errors
 
-Place = Literal["path", "query", "body", "header"]
+Location = Literal["path", "query", "body", "header"]
 HEADERS: Final = {"key": "Idempotency-Key", "expected_version": "If-Match"}
 SCOPE: Final = ("tenant", "agent", "user", "room", "pool", "as_of")
 """The parameters of every route: they narrow the key's scope, or read the past."""
@@ -39,7 +39,7 @@ class Parameter:
     """One parameter of a route."""
 
     name: str
-    place: Place
+    location: Location
     hint: Any
     """The type in the method's signature."""
     type: Any
@@ -51,7 +51,7 @@ class Parameter:
     """Whether it is JSON text in the query."""
     many: bool
     """Whether it may be repeated in the query."""
-    is_moment: bool
+    is_time_or_snapshot: bool
     """Whether it is a time or a snapshot's name."""
 
 
@@ -63,13 +63,13 @@ class OperationSpec:
         self.function = function_of(operation.method_path)
         hints = hints_of(self.function)
         self.returns: Any = hints.get("return", type(None))
-        taken = [*inspect.signature(self.function).parameters.values()][1:]
+        signature_parameters = [*inspect.signature(self.function).parameters.values()][1:]
         self.parameters = tuple(
             self._parameter(parameter, hints[parameter.name])
-            for parameter in taken
+            for parameter in signature_parameters
             if parameter.kind is not parameter.VAR_KEYWORD and parameter.name not in operation.without
         )
-        self.defaults = {parameter.name: parameter.default for parameter in taken}
+        self.defaults = {parameter.name: parameter.default for parameter in signature_parameters}
         """The default of each parameter."""
         self.wrapper_key = wrapper_key(self.returns)
         names = {parameter.name for parameter in self.parameters}
@@ -78,13 +78,13 @@ class OperationSpec:
 
     def _parameter(self, parameter: inspect.Parameter, hint: Any) -> Parameter:
         operation = self.operation
-        place: Place = "query" if operation.verb in ("GET", "DELETE") else "body"
+        location: Location = "query" if operation.verb in ("GET", "DELETE") else "body"
         if f"{{{parameter.name}}}" in operation.path:
-            place = "path"
+            location = "path"
         elif parameter.name in HEADERS and (parameter.name == "key" or operation.verb in ("PATCH", "DELETE")):
-            place = "header"
+            location = "header"
         special = operation.method_path.startswith("messages.") and parameter.name in _SPECIAL
-        kind = str if place == "path" else _SPECIAL[parameter.name] if special else wire_type(hint)
+        kind = str if location == "path" else _SPECIAL[parameter.name] if special else wire_type(hint)
         if kind is None:
             raise TypeError(
                 f"{operation.name}: nothing of {parameter.name} can come over a wire; leave it out in the table"
@@ -94,10 +94,10 @@ class OperationSpec:
         what, parts = type_parts(hint)
         lists = "list" in ((what, *(type_parts(part)[0] for part in parts)) if what == "union" else (what,))
         return Parameter(
-            parameter.name, place, hint, kind, default, required,
-            as_json=place == "query" and takes_objects(hint),
-            many=place == "query" and lists,
-            is_moment=what == "union" and str in parts and datetime in parts,
+            parameter.name, location, hint, kind, default, required,
+            as_json=location == "query" and takes_objects(hint),
+            many=location == "query" and lists,
+            is_time_or_snapshot=what == "union" and str in parts and datetime in parts,
         )  # fmt: skip
 
     @property
@@ -105,9 +105,9 @@ class OperationSpec:
         """Whether the operation has body parameters."""
         return self.operation.more or bool(self.parameters_in("body"))
 
-    def parameters_in(self, place: Place) -> list[Parameter]:
+    def parameters_in(self, location: Location) -> list[Parameter]:
         """Return the parameters in one place."""
-        return [parameter for parameter in self.parameters if parameter.place == place]
+        return [parameter for parameter in self.parameters if parameter.location == location]
 
     @cached_property
     def body(self) -> type[BaseModel]:
@@ -145,8 +145,8 @@ class OperationSpec:
         elif body.strip() not in (b"", b"{}"):
             raise InvalidInput("this route takes no body")
         for parameter in self.parameters:
-            if parameter.is_moment and isinstance(arguments.get(parameter.name), str):
-                arguments[parameter.name] = parse_moment(arguments[parameter.name])
+            if parameter.is_time_or_snapshot and isinstance(arguments.get(parameter.name), str):
+                arguments[parameter.name] = parse_time_or_snapshot(arguments[parameter.name])
         matched = False
         for parameter in self.parameters_in("header"):
             value = headers.get(HEADERS[parameter.name].lower())
@@ -167,7 +167,7 @@ class ParsedRequest:
     """Whether a version was given by `If-Match`."""
 
 
-def split_query(query: str, own: Mapping[str, Parameter]) -> tuple[dict[str, list[str]], dict[str, Any]]:
+def split_query(query: str, parameters: Mapping[str, Parameter]) -> tuple[dict[str, list[str]], dict[str, Any]]:
     """Return the scope parameters of a query, and the others, read as `own` declares them."""
     try:
         pairs = parse_qsl(query, keep_blank_values=True, errors="strict", max_num_fields=1_000)
@@ -178,13 +178,13 @@ def split_query(query: str, own: Mapping[str, Parameter]) -> tuple[dict[str, lis
     for name, value in pairs:
         if name in SCOPE:
             scope.setdefault(name, []).append(value)
-        elif name in own and own[name].many:
+        elif name in parameters and parameters[name].many:
             # An empty value is an empty list: no id, kind or tag is an empty text.
             rest.setdefault(name, []).extend([value] if value else [])
         elif name in rest:
             raise InvalidInput(f"{name[:50]} is given twice in the query")
         else:
-            rest[name] = _parse_json(name, value) if name in own and own[name].as_json else value
+            rest[name] = _parse_json(name, value) if name in parameters and parameters[name].as_json else value
     for name, values in scope.items():
         if len(values) > 1 and name != "as_of":
             raise InvalidInput(f"{name} is given twice in the query")
@@ -218,7 +218,7 @@ def wrapper_key(returns: Any) -> str | None:
     return None if isinstance(returns, type) and (returns is State or field_names(returns)) else "value"
 
 
-def parse_moment(text: str) -> datetime | str:
+def parse_time_or_snapshot(text: str) -> datetime | str:
     """Return the time in a text, else the text itself: a snapshot's name."""
     try:
         return datetime.fromisoformat(text)
@@ -242,8 +242,12 @@ def _validated(model: type[BaseModel], read: Callable[[type[BaseModel]], BaseMod
         refused.detail = [{"field": field, "problem": problem} for field, problem in list_errors(error)[:50]]
         raise refused from None
     names = {field.alias or name: name for name, field in model.model_fields.items()}
-    given = {name: getattr(model_value, held) for name, held in names.items() if held in model_value.model_fields_set}
-    return given | (model_value.model_extra or {})
+    set_fields = {
+        name: getattr(model_value, attribute)
+        for name, attribute in names.items()
+        if attribute in model_value.model_fields_set
+    }
+    return set_fields | (model_value.model_extra or {})
 
 
 def _decode_utf8(value: str) -> str:

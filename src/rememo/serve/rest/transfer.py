@@ -104,14 +104,14 @@ def _make_export_endpoint(
 
 def _next_chunk(lines: Iterator[str]) -> bytes:
     """Return the next lines as one chunk; empty at the end."""
-    taken: list[bytes] = []
+    blocks: list[bytes] = []
     size = 0
     for line in lines:
-        taken.append(line.encode())
-        size += len(taken[-1])
+        blocks.append(line.encode())
+        size += len(blocks[-1])
         if size >= _CHUNK_BYTES:
             break
-    return b"".join(taken)
+    return b"".join(blocks)
 
 
 class _ExportResponse(Response):

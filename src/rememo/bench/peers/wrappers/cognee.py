@@ -76,8 +76,8 @@ def _make_tokenizer(hub: Path) -> None:
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     revision = "0" * 40
-    place = hub / ("models--" + _TOKENIZER.replace("/", "--"))
-    files = place / "snapshots" / revision
+    model_folder = hub / ("models--" + _TOKENIZER.replace("/", "--"))
+    files = model_folder / "snapshots" / revision
     if files.exists():
         return
     files.mkdir(parents=True)
@@ -85,5 +85,5 @@ def _make_tokenizer(hub: Path) -> None:
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     words.save(str(files / "tokenizer.json"))
     (files / "tokenizer_config.json").write_text("{}")
-    (place / "refs").mkdir()
-    (place / "refs" / "main").write_text(revision)
+    (model_folder / "refs").mkdir()
+    (model_folder / "refs" / "main").write_text(revision)

@@ -24,8 +24,8 @@ class MemPalace(Peer):
         from mempalace.palace import get_collection
         from mempalace.searcher import search_memories
 
-        self._place = str(folder / "palace")
-        self._collection = get_collection(self._place)
+        self._palace = str(folder / "palace")
+        self._collection = get_collection(self._palace)
         self._add, self._search = add_drawer, search_memories
 
     def add(self, id: str, text: str) -> None:
@@ -39,7 +39,7 @@ class MemPalace(Peer):
         )
 
     def search(self, question: str, limit: int) -> list[str]:
-        response = self._search(question, self._place, n_results=limit)
+        response = self._search(question, self._palace, n_results=limit)
         if "results" not in response:
             raise RuntimeError(str(response)[:300])
         return [str(hit.get("source_file")) for hit in response["results"]]

@@ -25,8 +25,8 @@ def endpoint() -> str:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            given = loads(self.rfile.read(int(self.headers["Content-Length"])))
-            texts = [given["input"]] if isinstance(given["input"], str) else given["input"]
+            request = loads(self.rfile.read(int(self.headers["Content-Length"])))
+            texts = [request["input"]] if isinstance(request["input"], str) else request["input"]
             data = [{"object": "embedding", "index": at, "embedding": vector} for at, vector in enumerate(embed(texts))]
             body = dumps(
                 {"object": "list", "model": "same", "data": data, "usage": {"prompt_tokens": 0, "total_tokens": 0}}

@@ -1,4 +1,4 @@
-"""What is bounded is shared out: one key or tenant cannot make others wait, nor take all there is of something."""
+"""Threads, streams and transfers are shared fairly: one key or tenant cannot make others wait, nor use them all."""
 
 import asyncio
 import json

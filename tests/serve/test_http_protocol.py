@@ -1,4 +1,4 @@
-"""Bad lines: slow, endless, crooked or silent; each is told in the one shape, and nobody else suffers."""
+"""Bad connections: slow, endless, malformed or silent; each gets the same error shape, and others are not delayed."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""Sharing: one history for two agents, pools for a group, and walls that hold."""
+"""Pools and shared rooms: one history for two agents, a pool for a group, and scopes that keep others out."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Where a user stands in flows is part of a composed state, and never out of date in it."""
+"""The flows provider: a user's step is part of a composed state, and never out of date in it."""
 
 from collections.abc import Iterator
 from pathlib import Path

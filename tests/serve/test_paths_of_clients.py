@@ -1,4 +1,4 @@
-"""What a client names is never a file of the server's, nor an address that the server goes to."""
+"""A path or URL that a client sends is never read or fetched by the server."""
 
 import base64
 import os

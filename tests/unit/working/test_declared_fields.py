@@ -1,4 +1,4 @@
-"""Workbenches of one's own: fields with types, kept when they are assigned."""
+"""Subclasses of a workbench: declared fields with types, stored when they are assigned."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""While a memory is served, its policies run by themselves."""
+"""The server runs retention policies by itself."""
 
 import logging
 import threading
