@@ -32,7 +32,7 @@ from rememo.serve.rest.openapi import openapi_document
 from rememo.serve.rest.routes import JSON, SPECS, Endpoint, make_endpoint
 from rememo.serve.rest.transfer import audit_export_endpoint, export_endpoint, import_endpoint
 from rememo.serve.service import ServerOptions, Service
-from rememo.serve.token_buckets import TokenBuckets
+from rememo.serve.shared_limits import SharedLimits
 from rememo.serve.tracing import TracingMiddleware
 from rememo.serve.warmup import Warmup
 from rememo.serve.worker_metrics import WorkerMetrics
@@ -48,14 +48,14 @@ def create_app(
     memory: Memory,
     options: ServerOptions | None = None,
     *,
-    buckets: TokenBuckets | None = None,
+    shared: SharedLimits | None = None,
     workers: WorkerMetrics | None = None,
 ) -> FastAPI:
     """Return the application that serves a memory; whoever opened the memory closes it.
 
-    Where several workers serve it, they share the `buckets` of the rate limits, and `workers` are their metrics.
+    Where several workers serve it, `shared` is what they count together, and `workers` are their metrics.
     """
-    service = Service(memory, options or ServerOptions(), buckets)
+    service = Service(memory, options or ServerOptions(), shared)
     metrics = Metrics(memory)
 
     contexts: list[AbstractAsyncContextManager[None]] = []

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from rememo.serve.http_errors import HttpError
 from rememo.serve.limits import (
     SERVER,
     ConcurrencyLimit,
+    ConnectionLimit,
     FairThreadPool,
     RateLimit,
     Requester,
@@ -29,7 +31,7 @@ from rememo.serve.limits import (
 from rememo.serve.loopback import clients_behind_proxies, hostname, is_local, is_loopback
 from rememo.serve.rest.operations import Reach, Right
 from rememo.serve.rest.signature import parse_moment
-from rememo.serve.token_buckets import TokenBuckets
+from rememo.serve.shared_limits import SharedLimits
 
 T = TypeVar("T")
 
@@ -115,20 +117,27 @@ class ServerOptions:
 class Service:
     """Authentication, limits and views of one served memory."""
 
-    def __init__(self, memory: Memory, options: ServerOptions, buckets: TokenBuckets | None = None) -> None:
+    def __init__(self, memory: Memory, options: ServerOptions, shared: SharedLimits | None = None) -> None:
         self.memory = memory
         self.options = options
         self.keys = ApiKeys(memory)
-        self.rate = RateLimit(options.rate, buckets=buckets)
+        self.rate = RateLimit(options.rate, buckets=shared and shared.buckets)
+        self.connections = ConnectionLimit(options.connections, shared and shared.connections)
+        self.secret = secrets.token_bytes(32) if shared is None else shared.secret
+        """A secret of all workers of this server, as long as it runs."""
         self.stopping = asyncio.Event()
         """Set when the server is about to stop: open streams end."""
+        streams, transfers = options.streams, options.transfers
         self.streams = ConcurrencyLimit(
-            "streams", options.streams, of_key=options.streams // 4, of_tenant=options.streams // 2
+            "streams", streams, of_key=streams // 4, of_tenant=streams // 2, places=shared and shared.streams
         )
-        transfers = options.transfers
-        self.exports = ConcurrencyLimit("exports", transfers, of_key=transfers // 4, of_tenant=transfers // 2)
+        self.exports = ConcurrencyLimit(
+            "exports", transfers, of_key=transfers // 4, of_tenant=transfers // 2, places=shared and shared.exports
+        )
         # An import lies on the disk until it is in.
-        self.imports = ConcurrencyLimit("imports", transfers // 4, of_key=1, of_tenant=transfers // 8)
+        self.imports = ConcurrencyLimit(
+            "imports", transfers // 4, of_key=1, of_tenant=transfers // 8, places=shared and shared.imports
+        )
         self._proven = VerifiedKeys()
         self._threads = FairThreadPool(options.threads, options.queue)
         # Calls that only wait for jobs have threads of their own, and block no others.
