@@ -140,8 +140,8 @@ def _health_endpoints(service: Service) -> list[tuple[str, Endpoint]]:
 
     async def readyz(_: Request) -> Response:
         """Report whether the memory can be read."""
-        await service.run(service.keys.any)
-        degraded = await service.run(service.degraded)
+        await service.check(service.keys.any)
+        degraded = await service.check(service.degraded)
         return JSONResponse({"status": "ready", **({"degraded": degraded} if degraded else {})})
 
     async def openapi(_: Request) -> Response:

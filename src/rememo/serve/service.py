@@ -142,6 +142,8 @@ class Service:
         self._threads = FairThreadPool(options.threads, options.queue)
         # Calls that only wait for jobs have threads of their own, and block no others.
         self._waiting = FairThreadPool(options.threads, options.queue)
+        # Whoever asks whether the server is well gets an answer however much it has to do.
+        self._checks = FairThreadPool(1, options.queue)
 
     async def run(self, call: Callable[[], T], *, waits: bool = False, asker: Requester | None = None) -> T:
         """Run a call on a thread, queued under the requester of this context.
@@ -149,6 +151,10 @@ class Service:
         Raises `Unavailable` when the queue is full, `RateLimited` when it is full of the requester's calls.
         """
         return await (self._waiting if waits else self._threads).run(call, asker or current_requester())
+
+    async def check(self, call: Callable[[], T]) -> T:
+        """Run a call that checks on the memory, which waits for no other calls but such."""
+        return await self._checks.run(call, current_requester())
 
     def begin(self, request: Request) -> Requester:
         """Return the requester that a request counts against: its verified key, else its address."""
@@ -173,8 +179,8 @@ class Service:
 
     def close(self) -> None:
         """Finish running calls, and accept no more."""
-        self._threads.close()
-        self._waiting.close()
+        for threads in (self._threads, self._waiting, self._checks):
+            threads.close()
 
     async def admit(self, request: Request) -> ApiKey:
         """Authenticate a request and count it; raises `Unauthorised` or `RateLimited`."""
