@@ -21,6 +21,7 @@ from tests.serve.conftest import listening
 from tests.serve.test_command import COMMAND, LONGEST, rememo
 
 from rememo import Memory
+from rememo.cli import serve
 from rememo.errors import InvalidInput, RateLimited, Unavailable
 from rememo.serve import http_protocol
 from rememo.serve.app import create_app
@@ -29,8 +30,8 @@ from rememo.serve.server import Server
 from rememo.serve.shared_limits import SharedLimits, make_shared_file
 from rememo.serve.worker_metrics import WorkerMetrics, merge
 
-_RUNS = re.compile(r"worker \d runs as process (\d+)")
-_REPLACED = re.compile("all 2 workers were replaced")
+RUNS = re.compile(r"worker \d runs as process (\d+)")
+REPLACED = re.compile("all 2 workers were replaced")
 
 
 class LoggedProcess:
@@ -49,7 +50,7 @@ class LoggedProcess:
         """Return the next line of the log that matches."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            self.pids += [int(pid) for pid in _RUNS.findall(line)]
+            self.pids += [int(pid) for pid in RUNS.findall(line)]
             if match := pattern.search(line):
                 return match
         raise AssertionError(f"the process ended without saying {pattern.pattern!r}")
@@ -109,7 +110,7 @@ def count_of(metrics: str, route: str) -> float:
 
 @pytest.mark.requirement("api.rest")
 def test_workers_share_a_server_from_start_to_stop(served: WorkerServer, tmp_path: Path):
-    first, second = (int(served.wait_for(_RUNS)[1]) for _ in range(2))
+    first, second = (int(served.wait_for(RUNS)[1]) for _ in range(2))
     with httpx.Client(base_url=served.address, timeout=30, trust_env=False) as web:
         web.post("/v1/messages", params={"user": "ana"}, json={"role": "user", "content": "I live in Lisbon."})
         for _ in range(6):  # each on a connection of its own, so that either worker may answer
@@ -119,11 +120,11 @@ def test_workers_share_a_server_from_start_to_stop(served: WorkerServer, tmp_pat
 
     os.kill(first, signal.SIGKILL)
     served.wait_for(re.compile("worker 0 ended with status -9"))
-    replaced = int(served.wait_for(_RUNS)[1])
+    replaced = int(served.wait_for(RUNS)[1])
 
     def reload() -> None:
         served.process.send_signal(signal.SIGHUP)
-        served.wait_for(_REPLACED)
+        served.wait_for(REPLACED)
 
     statuses = ask_while(served.address, reload)
     assert set(statuses) == {200}
@@ -145,7 +146,7 @@ def test_workers_share_a_server_from_start_to_stop(served: WorkerServer, tmp_pat
 def test_no_worker_and_no_folder_outlives_a_supervisor(tmp_path: Path):
     (temporary := tmp_path / "temporary").mkdir()
     with closing(WorkerServer(tmp_path / "a.db", env={**os.environ, "TMPDIR": str(temporary)})) as served:
-        served.wait_for(_RUNS)
+        served.wait_for(RUNS)
         httpx.get(f"{served.address}/healthz", timeout=30, trust_env=False).raise_for_status()
         served.process.kill()
         assert served.process.stderr is not None
@@ -206,11 +207,11 @@ def test_what_is_bounded_is_bounded_over_all_workers(tmp_path: Path):
             answers |= {upload: upload.recv(12) for upload in ready}
         assert set(answers.values()) == {b"HTTP/1.1 429"}
         # Whoever is killed gives its places back.
-        pids = [int(served.wait_for(_RUNS)[1]) for _ in range(2)]
+        pids = [int(served.wait_for(RUNS)[1]) for _ in range(2)]
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         for _ in pids:
-            served.wait_for(_RUNS)
+            served.wait_for(RUNS)
         with httpx.Client(base_url=served.address, timeout=60, trust_env=False) as web:
             export = web.get("/v1/export").content
             brought = web.post("/v1/import", content=export, headers={"Content-Type": "application/x-ndjson"})
@@ -222,6 +223,21 @@ def test_workers_that_cannot_be_are_refused(arguments: tuple[str, ...]):
     refused = rememo("serve", *arguments)
     assert refused.returncode != 0
     assert "workers" in refused.stderr
+
+
+@pytest.mark.parametrize(("quota", "count"), [("max 100000", 3), ("150000 100000", 2), ("10000 100000", 1), ("", 3)])
+def test_there_are_as_many_workers_as_processors_may_be_used(
+    quota: str, count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "cpu.max").write_text(quota)
+    monkeypatch.setattr(serve, "_CPU_QUOTA", tmp_path / "cpu.max")
+
+    def processors(_: int) -> set[int]:
+        return {0, 1, 2}
+
+    monkeypatch.setattr(os, "sched_getaffinity", processors, raising=False)
+    command: Any = serve
+    assert command._count_workers(None, "a.db") == count
 
 
 def test_a_rate_is_shared_by_all_who_map_its_buckets():
@@ -387,131 +403,6 @@ def test_what_a_worker_counted_stays_in_the_sum_after_its_end(tmp_path: Path):
 
     asyncio.run(ask())
     assert [path.name for path in tmp_path.iterdir()] == ["ended"]
-
-
-# ---- the supervisor, with workers that do nothing
-
-_IDLE = """
-import signal, sys, threading, os
-from rememo.serve import supervisor
-config = supervisor.read_config()
-supervisor.stop_with_supervisor(lambda: os._exit(1))
-print("x" * 100_000, flush=True)  # more than a pipe holds that nobody reads
-def say(text):
-    os.write(2, f"worker {config['index']} {text}\\n".encode())  # in one piece
-over = threading.Event()
-def end(number, frame):
-    say("got " + signal.Signals(number).name)
-    if number == signal.SIGINT or not os.path.exists(config["folder"] + "/hang"):
-        over.set()
-for number in (signal.SIGTERM, signal.SIGINT):
-    signal.signal(number, end)
-if not os.path.exists(config["folder"] + "/never"):
-    supervisor.report_ready()
-say("waits")
-while not over.wait(60):
-    pass
-"""
-_SUPERVISE = """
-import logging, os, socket, sys
-from rememo.serve import supervisor
-logging.basicConfig(level=logging.INFO, format="%(message)s")
-folder, program, seconds, *terminal = sys.argv[1:]
-for path in terminal:
-    os.open(path, os.O_RDWR)  # of a new session: from now on it is its terminal
-supervisor._STOP_SECONDS = float(seconds)
-python = folder + "/python"
-os.symlink(sys.executable, python)
-listening = socket.create_server(("127.0.0.1", 0))
-workers = supervisor.Supervisor([python, "-c", program], 2, listening)
-sys.exit(0 if workers.run({"folder": folder}) else 1)
-"""
-_WAITS = re.compile(r"worker (\d) waits")
-
-
-@pytest.fixture
-def idle(tmp_path: Path) -> Iterator[Callable[..., LoggedProcess]]:
-    """Run a supervisor of two workers that do nothing, and wait until both run."""
-    with ExitStack() as stack:
-
-        def start(seconds: float = 60.0, *terminal: str) -> LoggedProcess:
-            command = [sys.executable, "-c", _SUPERVISE, str(tmp_path), _IDLE, str(seconds), *terminal]
-            supervised = stack.enter_context(closing(LoggedProcess(command)))
-            for _ in range(2):
-                supervised.wait_for(_WAITS)
-            return supervised
-
-        yield start
-
-
-def test_a_stop_during_a_reload_waits_for_nobody_who_starts(idle: Callable[..., LoggedProcess], tmp_path: Path):
-    supervised = idle()
-    (tmp_path / "never").touch()
-    supervised.process.send_signal(signal.SIGHUP)
-    supervised.wait_for(_WAITS)
-    supervised.process.send_signal(signal.SIGTERM)
-    for _ in range(3):
-        supervised.wait_for(re.compile("got SIGTERM"))
-    assert supervised.process.wait(LONGEST) == 0
-
-
-def test_a_worker_that_ends_during_a_reload_is_started_again(idle: Callable[..., LoggedProcess], tmp_path: Path):
-    supervised = idle()
-    (tmp_path / "never").touch()
-    supervised.process.send_signal(signal.SIGHUP)
-    successor = int(supervised.wait_for(_RUNS)[1])
-    supervised.wait_for(_WAITS)
-    (tmp_path / "never").unlink()
-    os.kill(supervised.pids[0], signal.SIGKILL)
-    supervised.wait_for(re.compile("status -9 and is started again"))
-    supervised.wait_for(_WAITS)
-    os.kill(successor, signal.SIGKILL)
-    supervised.wait_for(re.compile("cannot run; the old ones go on"))
-    supervised.process.send_signal(signal.SIGHUP)
-    supervised.wait_for(_REPLACED)
-
-
-def test_a_reload_without_a_program_leaves_the_workers_running(idle: Callable[..., LoggedProcess], tmp_path: Path):
-    supervised = idle()
-    (tmp_path / "python").rename(tmp_path / "moved")
-    supervised.process.send_signal(signal.SIGHUP)
-    supervised.wait_for(re.compile("worker 0 cannot be started"))
-    (tmp_path / "moved").rename(tmp_path / "python")
-    supervised.process.send_signal(signal.SIGHUP)
-    supervised.wait_for(_REPLACED)
-
-
-def test_a_second_interrupt_is_passed_on_to_workers_that_do_not_end(idle: Callable[..., LoggedProcess], tmp_path: Path):
-    supervised = idle()
-    (tmp_path / "hang").touch()
-    supervised.process.send_signal(signal.SIGINT)
-    for _ in range(2):
-        supervised.wait_for(re.compile("got SIGTERM"))
-    supervised.process.send_signal(signal.SIGINT)
-    for _ in range(2):
-        supervised.wait_for(re.compile("got SIGINT"))
-    assert supervised.process.wait(LONGEST) == 0
-
-
-def test_workers_that_do_not_end_are_killed_together(idle: Callable[..., LoggedProcess], tmp_path: Path):
-    supervised = idle(1.0)
-    (tmp_path / "hang").touch()
-    supervised.process.send_signal(signal.SIGTERM)
-    for _ in range(2):
-        supervised.wait_for(re.compile("did not end within 1 seconds and is killed"))
-    assert supervised.process.wait(LONGEST) == 0
-
-
-def test_a_server_ends_with_its_terminal(idle: Callable[..., LoggedProcess]):
-    window, terminal = os.openpty()
-    supervised = idle(60.0, os.ttyname(terminal))
-    supervised.process.send_signal(signal.SIGHUP)
-    supervised.wait_for(_REPLACED)
-    os.close(terminal)
-    os.close(window)
-    for _ in range(2):
-        supervised.wait_for(re.compile("got SIGTERM"))
-    assert supervised.process.wait(LONGEST) == 0
 
 
 _INTERRUPTED = """

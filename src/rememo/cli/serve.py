@@ -31,6 +31,7 @@ _log = logging.getLogger("rememo.serve")
 _SWITCH_SECONDS: Final = 0.001
 """The interpreter's thread switch interval."""
 _MOST_WORKERS: Final = 4
+_CPU_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 _WORKER: Final = "from rememo.cli.serve import run_worker; run_worker()"
 _LONGEST_FOLDER: Final = 80
 """Bytes of a folder's path that leave room for a socket's name: the system allows about a hundred for both."""
@@ -172,11 +173,19 @@ def _count_workers(wanted: int | None, file: str) -> int:
         else None if can_share_sockets() else "Windows, where processes cannot share a socket"
     )  # fmt: skip
     if only_one is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return wanted or min(cores, _MOST_WORKERS)
+        return wanted or min(_count_cores(), _MOST_WORKERS)
     if (wanted or 1) > 1:
         raise InvalidInput(f"--workers {wanted} is not possible on {only_one}; leave it out")
     return 1
+
+
+def _count_cores() -> int:
+    """Return how many processors this process may use, also in a container that has a part of the machine's."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # no such file, or "max": no quota
+        quota, period = map(int, _CPU_QUOTA.read_text(encoding="ascii").split())
+        cores = min(cores, max(1, -(-quota // period)))
+    return cores
 
 
 def _set_up_logging(config: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from rememo.errors import InvalidInput
+from rememo.errors import InvalidInput, Unavailable
 from rememo.serve.token_buckets import Bucket, digest
 
 Holder = tuple[bytes, bytes]
@@ -30,6 +30,7 @@ _COUNT: Final = struct.Struct("<QQ")
 _COUNTS: Final = 64
 _PLACE: Final = struct.Struct("<Q16s16s")
 """The process that holds a place, 0 for none; tenant and key."""
+_MOST_PLACES: Final = 65_536
 
 
 class SharedMemory:
@@ -93,11 +94,13 @@ class SharedPlaces:
         self._rows = range(offset, offset + count * _PLACE.size, _PLACE.size)
 
     def take(self, holder: Holder, check: Callable[[Sequence[Holder]], None]) -> int:
-        """Take a place, unless `check` raises when it is given those who hold one; there must be one free if it does not."""
+        """Take a place, unless `check` raises when it is given those who hold one."""
         with self._locked() as memory:
             held = {row: values for row in self._rows if (values := _PLACE.unpack_from(memory, row))[0]}
             check([(tenant, key) for _, tenant, key in held.values()])
-            row = next(row for row in self._rows if row not in held)
+            row = next((row for row in self._rows if row not in held), None)
+            if row is None:
+                raise Unavailable(f"the workers have {len(self._rows):,} places, and all are taken; retry later")
             _PLACE.pack_into(memory, row, os.getpid(), *holder)
             return row
 
@@ -198,6 +201,7 @@ class SharedLimits:
 
 def make_shared_file(*, streams: int, transfers: int) -> int:
     """Return the descriptor of a new file for `SharedLimits`; it is gone when the last process closes it."""
+    streams, transfers = min(streams, _MOST_PLACES), min(transfers, _MOST_PLACES)
     size = _HEADER.size + SharedBuckets.SIZE + SharedConnections.SIZE + (streams + 2 * transfers) * _PLACE.size
     # In memory where that is possible: a server that keeps its memory elsewhere needs no place for files here.
     descriptor = os.memfd_create("rememo") if hasattr(os, "memfd_create") else _temporary_file()

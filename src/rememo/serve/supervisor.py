@@ -272,14 +272,14 @@ class Supervisor:
         self._successor = None
 
     def _stop_all(self) -> None:
-        """Let all workers finish, and wait for them; a second interrupt cuts requests off."""
+        """Let all workers finish, and wait for them; further interrupts cut requests off."""
         running = [worker for worker in (*self._workers, self._successor, self._leaving) if worker is not None]
         for worker in running:
             worker.stop()
-        interrupted = self._interrupts > 1
+        passed_on = 1
         while running := [worker for worker in running if not worker.has_ended]:
-            if self._interrupts > 1 and not interrupted:
-                interrupted = True
+            if self._interrupts > passed_on:
+                passed_on = self._interrupts
                 for worker in running:
                     worker.send_signal(signal.SIGINT)
             for worker in running:
