@@ -22,11 +22,14 @@ from tests.serve.test_command import COMMAND, LONGEST, rememo
 
 from rememo import Memory
 from rememo.cli import serve
-from rememo.errors import InvalidInput, RateLimited, Unavailable
+from rememo.engine.view import view_of
+from rememo.errors import InvalidInput, RateLimited, ReadOnlyStore, Unavailable
 from rememo.serve import http_protocol
 from rememo.serve.app import create_app
+from rememo.serve.dashboard.flash import FlashSigner
 from rememo.serve.limits import ConcurrencyLimit, ConnectionLimit, RateLimit, Requester
 from rememo.serve.server import Server
+from rememo.serve.service import ServerOptions, Service
 from rememo.serve.shared_limits import SharedLimits, make_shared_file
 from rememo.serve.worker_metrics import WorkerMetrics, merge
 
@@ -303,6 +306,20 @@ def test_places_and_connections_are_shared_by_all_who_map_them(monkeypatch: pyte
     os.close(descriptor)
 
 
+def test_workers_sign_forms_alike_where_the_store_cannot_be_written(memory: Memory, monkeypatch: pytest.MonkeyPatch):
+    def refuse(*_: object, **__: object) -> None:
+        raise ReadOnlyStore("the store is read-only")
+
+    monkeypatch.setattr(view_of(memory).engine.kv, "set", refuse)
+    descriptor = make_shared_file(streams=4, transfers=4)
+    workers = [Service(memory, ServerOptions(), SharedLimits(descriptor)) for _ in range(2)]
+    first, second = (FlashSigner(memory, worker.secret) for worker in workers)
+    assert first.token() == second.token()
+    # Another server has another secret.
+    assert first.token() != FlashSigner(memory, Service(memory, ServerOptions()).secret).token()
+    os.close(descriptor)
+
+
 def test_workers_of_another_version_do_not_share_a_file(tmp_path: Path):
     descriptor = os.open(tmp_path / "shared", os.O_RDWR | os.O_CREAT)
     os.write(descriptor, bytes(4_096))
@@ -408,6 +425,7 @@ def test_what_a_worker_counted_stays_in_the_sum_after_its_end(tmp_path: Path):
 _INTERRUPTED = """
 import os, signal
 from rememo.serve.server import Server
+from rememo.serve.service import ServerOptions, Service
 run = Server.run
 def run_late(self, **arguments):
     os.kill(os.getpid(), signal.SIGHUP)  # means nothing to a single process

@@ -60,6 +60,8 @@ class Server(uvicorn.Server):
         while True:
             try:
                 connection, _ = listening.accept()
+            except ConnectionAbortedError:  # has left meanwhile
+                continue
             except OSError:  # nobody waits any more
                 return
             connection.setblocking(False)
