@@ -192,7 +192,9 @@ def test_what_is_bounded_is_bounded_over_all_workers(tmp_path: Path):
     file = tmp_path / "a.db"
     with Memory(file) as memory:
         memory.add("the ship sails")
-    with closing(WorkerServer(file)) as served, ExitStack() as stack:
+    # Imports that are killed leave their files behind.
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with closing(WorkerServer(file, env=environment)) as served, ExitStack() as stack:
         host, _, port = served.address.removeprefix("http://").partition(":")
         head = (
             f"POST /v1/import HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/x-ndjson\r\n"

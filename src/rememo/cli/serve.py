@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing, suppress
 from importlib.util import find_spec
@@ -152,15 +153,23 @@ def run_worker() -> None:
         else:
             os.environ[name] = value
     _set_up_logging(config)
-    metrics = config["metrics"]
+    orphaned = threading.Event()
+
+    def clean_up() -> None:
+        orphaned.set()
+        if config["metrics"]:
+            shutil.rmtree(config["metrics"], ignore_errors=True)
+
     # The protocol is named: asyncio sends small answers without delay only on sockets that say they are TCP.
     with (
         socket.socket(config["family"], socket.SOCK_STREAM, socket.IPPROTO_TCP, config["socket"]) as listening,
         open_memory(config["file"], make=True) as memory,
     ):
         # A supervisor that was killed leaves its folder behind.
-        stop_with_supervisor(lambda: shutil.rmtree(metrics, ignore_errors=True) if metrics else None)
+        stop_with_supervisor(clean_up)
         _serve_memory(memory, config, listening, report_ready)
+    if orphaned.is_set():
+        clean_up()  # again: another worker may have begun to answer there meanwhile
 
 
 def _count_workers(wanted: int | None, file: str) -> int:
