@@ -18,7 +18,7 @@ import pytest
 from rememo import Memory
 
 COMMAND = [sys.executable, "-c", "from rememo.cli import main; main()"]
-LONGEST = 100.0
+LONGEST = 300.0
 
 
 def rememo(*arguments: object) -> "subprocess.CompletedProcess[str]":

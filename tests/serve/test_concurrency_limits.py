@@ -200,6 +200,31 @@ def test_another_tenant_is_answered_while_one_has_every_thread(serve: Any, memor
         assert {answer.result(30).status_code for answer in held} == {201}
 
 
+def test_checks_of_the_server_wait_for_no_work(serve: Any, memory: Memory, keys: ApiKeys):
+    busy, over = threading.Semaphore(0), threading.Event()
+
+    @memory.quarantine.rule("long", trusted=True)
+    def hold(_: IncomingRecord) -> None:
+        busy.release()
+        over.wait(30)
+
+    address = serve(threads=1)
+    with ThreadPoolExecutor(2) as pool, ExitStack() as stack:
+        held = [
+            pool.submit(
+                stack.enter_context(web(address, keys.add(tenant=name)[1])).post, "/v1/records", json={"text": "x"}
+            )
+            for name in ("acme", "beta")
+        ]
+        for _ in held:  # there is no thread left for anybody
+            assert busy.acquire(timeout=30)
+        for path in ("/healthz", "/readyz"):
+            assert httpx.get(f"{address}{path}", timeout=20, trust_env=False).status_code == 200
+        assert not over.is_set()
+        over.set()
+        assert {answer.result(30).status_code for answer in held} == {201}
+
+
 def test_one_key_has_a_part_of_the_streams(serve: Any, memory: Memory, keys: ApiKeys):
     texts = [keys.add(tenant=tenant, rights=["read"])[1] for tenant in ("acme", "acme", "acme", "beta")]
     address = serve(streams=8)

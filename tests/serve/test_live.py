@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.serve.conftest import listening
 
 from rememo import Memory, Settings
 from rememo.client import Client
@@ -34,6 +36,13 @@ WRITE = "import sys; from rememo import Memory\nwith Memory(sys.argv[1], embedde
 @pytest.fixture
 def address(serve: Any) -> str:
     return serve(**QUICK)
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    ends = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < ends
+        threading.Event().wait(0.01)
 
 
 def text_of(change: Any) -> tuple[str, str]:
@@ -206,7 +215,7 @@ def test_whoever_does_not_read_is_told_and_dropped(
         for number in range(20):
             memory.add("x" * 500_000, id=str(number))
         seen = "has not read" if comes_back else "GET /v1/changes"
-        ends = time.monotonic() + 60
+        ends = time.monotonic() + 30
         while not any(seen in record.getMessage() for record in caplog.records):
             assert time.monotonic() < ends, "nobody was cut off"
             time.sleep(0.01)
@@ -235,3 +244,15 @@ def test_followers_leave_when_the_server_stops(memory: Memory):
 def test_a_bad_place_to_begin_is_refused_here(address: str):
     with Client(address) as client, pytest.raises(InvalidInput):
         client.live(after="nonsense")
+
+
+def test_a_follower_that_has_left_leaves_nothing_behind(memory: Memory):
+    app = create_app(memory, ServerOptions(poll=0.02, heartbeat=30))
+    waiting: Any = app.state.service.stopping
+    with listening(Server(app)) as address, httpx.Client(base_url=address, timeout=30, trust_env=False) as web:
+        for _ in range(3):
+            with web.stream("GET", "/v1/changes", headers=STREAM) as events:
+                lines = events.iter_lines()  # which closes the stream when it is forgotten
+                assert next(lines).startswith("retry")
+                wait_until(lambda: waiting._waiters)  # it waits for changes, or for the server to stop
+        wait_until(lambda: not waiting._waiters)

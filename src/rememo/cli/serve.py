@@ -2,12 +2,14 @@
 
 import logging
 import os
+import shutil
 import signal
 import socket
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -26,10 +28,14 @@ if TYPE_CHECKING:
     from rememo.memory import Memory
 
 LogFormat = Literal["text", "json"]
+_log = logging.getLogger("rememo.serve")
 _SWITCH_SECONDS: Final = 0.001
 """The interpreter's thread switch interval."""
 _MOST_WORKERS: Final = 4
-_DIVIDED: Final = ("streams", "transfers", "connections")
+_CPU_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
+_WORKER: Final = "from rememo.cli.serve import run_worker; run_worker()"
+_LONGEST_FOLDER: Final = 80
+"""Bytes of a folder's path that leave room for a socket's name: the system allows about a hundred for both."""
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -98,6 +104,8 @@ def serve(
             "file": file, "options": options, "log": log, "maintain": None if maintain == "never" else maintain,
         }  # fmt: skip
         _set_up_logging(config)
+        if traces and count > 1:
+            trace().stop()  # what the workers will need is missed here already
         with open_memory(file, make=True) as memory, listen(host, port) as listening:
             to_seconds(maintain, "maintain") if config["maintain"] is not None else None
             is_locked = ApiKeys(memory).any()
@@ -109,23 +117,26 @@ def serve(
                 )
             name = f"[{host}]" if ":" in host else host
             address = f"http://{name}:{listening.getsockname()[1]}"
-            console.print(
-                f"dashboard: {address}\nAPI: {address}/openapi.json (its routes are below /v1)\n"
-                f"serving {without_password(file)}{f' with {count} workers' if count > 1 else ''}; Ctrl+C stops it",
-                soft_wrap=True,
-                markup=False,
-            )
-            if not is_locked:
-                errors.print(
-                    "there are no keys: whoever is on this machine may read and write;"
-                    f" `rememo keys add {named}` makes the first, and from then on every request needs one",
-                    soft_wrap=True, markup=False,
-                )  # fmt: skip
+
+            def announce() -> None:
+                console.print(
+                    f"dashboard: {address}\nAPI: {address}/openapi.json (its routes are below /v1)\n"
+                    f"serving {without_password(file)}{f' with {count} workers' if count > 1 else ''}; Ctrl+C stops it",
+                    soft_wrap=True,
+                    markup=False,
+                )
+                if not is_locked:
+                    errors.print(
+                        "there are no keys: whoever is on this machine may read and write;"
+                        f" `rememo keys add {named}` makes the first, and from then on every request needs one",
+                        soft_wrap=True, markup=False,
+                    )  # fmt: skip
+
             if count == 1:
-                _serve_memory(memory, config, listening)
+                _serve_memory(memory, config, listening, announce)
             else:
                 memory.close()  # the workers open it themselves
-                if not _supervise(config, count, listening):
+                if not _supervise(config, count, listening, announce):
                     raise StorageError("the workers of the server cannot run; what they said stands above")
     console.print("stopped; everything is stored" if postgres is None else "stopped; the server is gone")
 
@@ -134,12 +145,31 @@ def run_worker() -> None:
     """Serve as one of several workers: the program that a supervisor starts."""
     from rememo.serve.supervisor import read_config, report_ready, stop_with_supervisor  # noqa: PLC0415 - the extra
 
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it is for the supervisor
     config = read_config()
+    for name, value in config["environment"].items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
     _set_up_logging(config)
-    # Nothing but `ready` is said on the standard output, which only the supervisor reads.
-    with socket.socket(fileno=config["socket"]) as listening, open_memory(config["file"], make=True) as memory:
-        stop_with_supervisor()
+    orphaned = threading.Event()
+
+    def clean_up() -> None:
+        orphaned.set()
+        if config["metrics"]:
+            shutil.rmtree(config["metrics"], ignore_errors=True)
+
+    # The protocol is named: asyncio sends small answers without delay only on sockets that say they are TCP.
+    with (
+        socket.socket(config["family"], socket.SOCK_STREAM, socket.IPPROTO_TCP, config["socket"]) as listening,
+        open_memory(config["file"], make=True) as memory,
+    ):
+        # A supervisor that was killed leaves its folder behind.
+        stop_with_supervisor(clean_up)
         _serve_memory(memory, config, listening, report_ready)
+    if orphaned.is_set():
+        clean_up()  # again: another worker may have begun to answer there meanwhile
 
 
 def _count_workers(wanted: int | None, file: str) -> int:
@@ -152,11 +182,19 @@ def _count_workers(wanted: int | None, file: str) -> int:
         else None if can_share_sockets() else "Windows, where processes cannot share a socket"
     )  # fmt: skip
     if only_one is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return wanted or min(cores, _MOST_WORKERS)
+        return wanted or min(_count_cores(), _MOST_WORKERS)
     if (wanted or 1) > 1:
         raise InvalidInput(f"--workers {wanted} is not possible on {only_one}; leave it out")
     return 1
+
+
+def _count_cores() -> int:
+    """Return how many processors this process may use, also in a container that has a part of the machine's."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # no such file, or "max": no quota
+        quota, period = map(int, _CPU_QUOTA.read_text(encoding="ascii").split())
+        cores = min(cores, max(1, -(-quota // period)))
+    return cores
 
 
 def _set_up_logging(config: Mapping[str, Any]) -> None:
@@ -168,53 +206,84 @@ def _set_up_logging(config: Mapping[str, Any]) -> None:
     logging.getLogger("rememo.serve").setLevel(logging.INFO)
 
 
-def _supervise(config: Mapping[str, Any], count: int, listening: socket.socket) -> bool:
+def _supervise(config: Mapping[str, Any], count: int, listening: socket.socket, ready: Callable[[], None]) -> bool:
     """Serve with several processes until interrupted; False when they cannot run."""
-    from rememo.serve.supervisor import Supervisor  # noqa: PLC0415 - the extra may not be installed
-    from rememo.serve.token_buckets import make_bucket_file  # noqa: PLC0415 - the same
+    from rememo.serve.shared_limits import SharedLimits, make_shared_file  # noqa: PLC0415 - the extra
+    from rememo.serve.supervisor import Supervisor  # noqa: PLC0415 - the same
 
-    command = [sys.executable, "-c", "from rememo.cli.serve import run_worker; run_worker()"]
-    # What is counted in each process is divided among them.
-    options = {**config["options"], **{name: -(-config["options"][name] // count) for name in _DIVIDED}}
-    buckets = make_bucket_file()
-    try:
-        with tempfile.TemporaryDirectory(prefix="rememo-") as folder:
-            shared = {"socket": listening.fileno(), "buckets": buckets, "metrics": folder, "options": options}
-            return Supervisor(command, {**config, **shared}, count, listening, [buckets]).run()
-    finally:
-        os.close(buckets)
+    options = config["options"]
+    descriptor = make_shared_file(streams=options["streams"], transfers=options["transfers"])
+    limits = SharedLimits(descriptor)
+    # They find the packages that this process found, however it was started: not those of the folder they are started in.
+    path = os.pathsep.join(map(os.path.abspath, sys.path))
+    supervisor = Supervisor(
+        [sys.executable, "-P", "-c", _WORKER], count, listening, [descriptor], {**os.environ, "PYTHONPATH": path},
+        limits.forget, ready,
+    )  # fmt: skip
+    with closing(limits), ExitStack() as stack:
+        return supervisor.run(
+            {
+                **config, "socket": listening.fileno(), "family": listening.family, "shared": descriptor,
+                "metrics": _metrics_folder(stack), "environment": {"PYTHONPATH": os.environ.get("PYTHONPATH")},
+            }
+        )  # fmt: skip
+
+
+def _metrics_folder(stack: ExitStack) -> str | None:
+    """Return a new folder for the sockets of metrics that is removed with the stack; None where there can be none."""
+    for place in (None, "/tmp", "/var/tmp"):  # noqa: S108 - a new folder is made there with mkdtemp
+        with suppress(OSError):
+            if len(os.fsencode(place or tempfile.gettempdir())) <= _LONGEST_FOLDER:
+                return stack.enter_context(tempfile.TemporaryDirectory(prefix="rememo-", dir=place))
+    _log.warning("there is no place for temporary files: /metrics tells of one worker at a time")
+    return None
 
 
 def _serve_memory(
-    memory: "Memory", config: Mapping[str, Any], listening: socket.socket, ready: Callable[[], None] | None = None
+    memory: "Memory", config: Mapping[str, Any], listening: socket.socket, ready: Callable[[], None]
 ) -> None:
-    """Serve a memory in this process until interrupted."""
+    """Serve a memory in this process until interrupted; `ready` is called when it accepts requests."""
     from rememo.serve.app import create_app  # noqa: PLC0415 - the extra may not be installed
     from rememo.serve.maintenance import MaintenanceThread  # noqa: PLC0415 - the same
     from rememo.serve.server import Server  # noqa: PLC0415 - the same
     from rememo.serve.service import ServerOptions  # noqa: PLC0415 - the same
-    from rememo.serve.token_buckets import SharedBuckets  # noqa: PLC0415 - the same
+    from rememo.serve.shared_limits import SharedLimits  # noqa: PLC0415 - the same
     from rememo.serve.worker_metrics import WorkerMetrics  # noqa: PLC0415 - the same
 
     # A short call hands the interpreter on at every statement, and among long ones waits for all of them each time.
     sys.setswitchinterval(_SWITCH_SECONDS)
     if config["options"]["traces"]:
         trace()
-    index = config.get("index")
-    is_worker = index is not None
+    index, metrics, shared = (config.get(name) for name in ("index", "metrics", "shared"))
     app = create_app(
         memory,
         ServerOptions(**config["options"]),
-        buckets=SharedBuckets(config["buckets"]) if is_worker else None,
-        workers=WorkerMetrics(Path(config["metrics"]), index) if is_worker else None,
+        shared=None if shared is None else SharedLimits(shared),
+        workers=None if metrics is None else WorkerMetrics(Path(metrics), str(os.getpid())),
     )
+    server = Server(app, ready)
     # Of several workers the first one keeps the memory in order.
-    maintain = None if index else config["maintain"]
-    with MaintenanceThread(memory, maintain):
-        # The server re-raises the signal that stopped it to the previous handler: nothing is left to do then.
+    with MaintenanceThread(memory, None if index else config["maintain"]):
+        # Also for the moments in which the server does not look after signals itself: at its start, and when it has ended
+        # and raises the one that stopped it again.
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda _signal, _frame: None)
-        Server(app, ready).run(sockets=[listening])
+            signal.signal(number, lambda _signal, _frame: server.stop())
+        if index is None and hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, _stop_on_hangup(server.stop))
+        server.run(sockets=[listening])
+
+
+def _stop_on_hangup(stop: Callable[[], None]) -> Callable[[int, object], None]:
+    """Return a signal handler that stops a server whose terminal was closed; one process cannot replace itself."""
+    from rememo.serve.supervisor import has_terminal  # noqa: PLC0415 - the extra
+
+    had_terminal = has_terminal()
+
+    def handle(_signal: int, _frame: object) -> None:
+        if had_terminal and not has_terminal():
+            stop()
+
+    return handle
 
 
 def _own_server(file: str | None, stack: ExitStack) -> str:

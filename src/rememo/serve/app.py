@@ -32,7 +32,7 @@ from rememo.serve.rest.openapi import openapi_document
 from rememo.serve.rest.routes import JSON, SPECS, Endpoint, make_endpoint
 from rememo.serve.rest.transfer import audit_export_endpoint, export_endpoint, import_endpoint
 from rememo.serve.service import ServerOptions, Service
-from rememo.serve.token_buckets import TokenBuckets
+from rememo.serve.shared_limits import SharedLimits
 from rememo.serve.tracing import TracingMiddleware
 from rememo.serve.warmup import Warmup
 from rememo.serve.worker_metrics import WorkerMetrics
@@ -48,14 +48,14 @@ def create_app(
     memory: Memory,
     options: ServerOptions | None = None,
     *,
-    buckets: TokenBuckets | None = None,
+    shared: SharedLimits | None = None,
     workers: WorkerMetrics | None = None,
 ) -> FastAPI:
     """Return the application that serves a memory; whoever opened the memory closes it.
 
-    Where several workers serve it, they share the `buckets` of the rate limits, and `workers` are their metrics.
+    Where several workers serve it, `shared` is what they count together, and `workers` are their metrics.
     """
-    service = Service(memory, options or ServerOptions(), buckets)
+    service = Service(memory, options or ServerOptions(), shared)
     metrics = Metrics(memory)
 
     contexts: list[AbstractAsyncContextManager[None]] = []
@@ -140,8 +140,8 @@ def _health_endpoints(service: Service) -> list[tuple[str, Endpoint]]:
 
     async def readyz(_: Request) -> Response:
         """Report whether the memory can be read."""
-        await service.run(service.keys.any)
-        degraded = await service.run(service.degraded)
+        await service.check(service.keys.any)
+        degraded = await service.check(service.degraded)
         return JSONResponse({"status": "ready", **({"degraded": degraded} if degraded else {})})
 
     async def openapi(_: Request) -> Response:

@@ -12,9 +12,11 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from rememo.model.ids import new_id
 from rememo.serve.http_errors import HTTP_CODES, SECURITY_HEADERS, error_body
-from rememo.serve.service import ServerOptions
+from rememo.serve.service import ServerOptions, Service
 
 _MOST_HEADERS = 200
+_LINGER_SECONDS = 1.0
+"""Seconds that an idle connection stays open when the server stops: a request that is on its way is answered."""
 _log = logging.getLogger("rememo.serve")
 
 
@@ -23,28 +25,35 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     def __init__(self, config: Any, *more: Any, **named: Any) -> None:
         super().__init__(config, *more, **named)
-        self._options: ServerOptions = config.app.state.service.options
+        self._service: Service = config.app.state.service
+        self._options: ServerOptions = self._service.options
         self._refused = False
         self._head = 0
         """Bytes that have come since the last request was complete."""
         self._in_head = True
         self._late: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
+        self._lingering: asyncio.TimerHandle | None = None
+        self._last = False
+        """Whether the next response is the last one."""
 
     # ---- reading
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as its parent
         """Start, or refuse with 503 when there are too many connections."""
         super().connection_made(transport)
-        if len(self.connections) > self._options.connections:
+        if not self._service.connections.count(len(self.connections)):
             self.refuse(503, "the server has too many connections; retry in a second", b"retry-after: 1\r\n")
-        else:
-            self._await_head()
+            return
+        self._await_head()
+        if self._service.stopping.is_set():
+            self.shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End."""
-        self._stop(self._late, self._stalled)
+        self._stop(self._late, self._stalled, self._lingering)
         super().connection_lost(exc)
+        self._service.connections.count(len(self.connections))
 
     def data_received(self, data: bytes) -> None:
         """Read on."""
@@ -78,6 +87,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self._refuse_head()
         else:
             super().on_headers_complete()
+            if self._last:
+                self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of a body."""
@@ -89,6 +100,26 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if not self._refused:
             self._in_head, self._head = True, 0
             super().on_message_complete()
+
+    # ---- stopping
+
+    def shutdown(self) -> None:
+        """Close after the response to the request in progress, or to one that is on its way."""
+        self._last = True
+        if self._may_have_more:
+            self._lingering = self.loop.call_later(_LINGER_SECONDS, self._close_if_idle)
+        else:
+            super().shutdown()
+
+    def _close_if_idle(self) -> None:
+        # A head of which a part has come may take as long as any.
+        if self._may_have_more and not self._head:
+            self.transport.close()
+
+    @property
+    def _may_have_more(self) -> bool:
+        """Whether all requests so far are answered, and another may come."""
+        return self._in_head and (not self.cycle or self.cycle.response_complete)
 
     # ---- refusing
 

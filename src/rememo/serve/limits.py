@@ -1,20 +1,20 @@
 """Limits of the server: request rates, concurrent transfers and streams, and a thread pool shared fairly."""
 
 import asyncio
-import hashlib
 import math
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from rememo.errors import RateLimited, Unavailable
-from rememo.serve.token_buckets import Bucket, LocalBuckets, TokenBuckets
+from rememo.serve.shared_limits import Holder, SharedConnections
+from rememo.serve.token_buckets import Bucket, LocalBuckets, TokenBuckets, digest
 
 T = TypeVar("T")
 
@@ -103,55 +103,93 @@ class VerifiedKeys:
 
     def find(self, credentials: str) -> tuple[str, str] | None:
         """Return tenant and key id of credentials that were verified before."""
-        return self._known.get(_digest(credentials))
+        return self._known.get(digest(credentials))
 
     def add(self, credentials: str, name: tuple[str, str]) -> None:
         """Remember verified credentials."""
-        digest = _digest(credentials)
-        if self._known.get(digest) == name:
+        known_as = digest(credentials)
+        if self._known.get(known_as) == name:
             return
         with self._lock:
-            self._known[digest] = name
+            self._known[known_as] = name
             if len(self._known) > _MOST_BUCKETS:
                 del self._known[next(iter(self._known))]
 
 
-def _digest(credentials: str) -> bytes:
-    return hashlib.blake2b(credentials.encode(errors="replace"), digest_size=16).digest()
+class Places(Protocol):
+    """Who holds the places of a limit."""
+
+    def take(self, holder: Holder, check: Callable[[Sequence[Holder]], None]) -> int:
+        """Take a place and return its number, unless `check` raises when it is given those who hold one."""
+        ...
+
+    def give_back(self, place: int) -> None:
+        """Free a place."""
+        ...
+
+
+class LocalPlaces:
+    """Places of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: dict[int, Holder] = {}
+        self._last = 0
+
+    def take(self, holder: Holder, check: Callable[[Sequence[Holder]], None]) -> int:
+        """Take a place."""
+        with self._lock:
+            check(list(self._held.values()))
+            self._last += 1
+            self._held[self._last] = holder
+            return self._last
+
+    def give_back(self, place: int) -> None:
+        """Free a place."""
+        with self._lock:
+            del self._held[place]
+
+
+class ConnectionLimit:
+    """A limit of open connections, over all workers of a server."""
+
+    def __init__(self, most: int, shared: SharedConnections | None = None) -> None:
+        self._most = most
+        self._shared = shared
+
+    def count(self, own: int) -> bool:
+        """Note how many this process has open; says whether that is within the limit."""
+        return (own if self._shared is None else self._shared.count(own)) <= self._most
 
 
 class ConcurrencyLimit:
     """A limit of concurrent long operations, with a share for each key and each tenant."""
 
-    def __init__(self, what: str, places: int, *, of_key: int, of_tenant: int) -> None:
+    def __init__(self, what: str, most: int, *, of_key: int, of_tenant: int, places: Places | None = None) -> None:
         self._what = what
-        self._places = places
+        self._most = most
         self._of_key = max(1, of_key)
         self._of_tenant = max(1, of_tenant)
-        self._lock = threading.Lock()
-        self._keys: Counter[tuple[str, str]] = Counter()
-        self._tenants: Counter[str] = Counter()
+        self._places = places or LocalPlaces()
 
     @contextmanager
     def place(self, asker: Requester) -> Generator[None]:
         """Hold a slot for the block; raises `RateLimited` when the key's or tenant's share is used, `Unavailable` when all are taken."""
-        tenant, key = asker.name
-        with self._lock:
-            if self._tenants.total() >= self._places:
-                raise Unavailable(f"the server has {self._places} {self._what} open already; retry later")
-            if self._keys[tenant, key] >= self._of_key:
+        tenant, key = map(digest, asker.name)
+
+        def check(held: Sequence[Holder]) -> None:
+            if len(held) >= self._most:
+                raise Unavailable(f"the server has {self._most} {self._what} open already; retry later")
+            if held.count((tenant, key)) >= self._of_key:
                 raise RateLimited(f"this key has {self._of_key} {self._what} open already; close one, or retry later")
-            if self._tenants[tenant] >= self._of_tenant:
+            if sum(holder == tenant for holder, _ in held) >= self._of_tenant:
                 raise RateLimited(f"this tenant has {self._of_tenant} {self._what} open already; retry later")
-            self._keys[tenant, key] += 1
-            self._tenants[tenant] += 1
+
+        place = self._places.take((tenant, key), check)
         try:
             yield
         finally:
-            with self._lock:
-                self._keys[tenant, key] -= 1
-                self._tenants[tenant] -= 1
-                self._keys, self._tenants = +self._keys, +self._tenants
+            self._places.give_back(place)
 
 
 @dataclass(slots=True, eq=False)

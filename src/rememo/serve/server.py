@@ -34,6 +34,11 @@ class Server(uvicorn.Server):
         super().__init__(uvicorn.Config(app, **settings | more))
         self._stopping: asyncio.Event = app.state.service.stopping
         self._ready = ready
+        self._accepting: set[asyncio.Task[object]] = set()
+
+    def stop(self) -> None:
+        """Stop at the next opportunity; may be called from a signal handler, and before the server has started."""
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to accept requests."""
@@ -44,4 +49,25 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more requests, let those in progress finish, and close."""
         self._stopping.set()
+        for listening in sockets or ():
+            self._accept_waiting(listening)
         await super().shutdown(sockets)
+
+    def _accept_waiting(self, listening: socket.socket) -> None:
+        """Accept who is connected already: closing the socket would cut them off without an answer."""
+        loop = asyncio.get_running_loop()
+        listening.setblocking(False)
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except ConnectionAbortedError:  # has left meanwhile
+                continue
+            except OSError:  # nobody waits any more
+                return
+            connection.setblocking(False)
+            task = loop.create_task(loop.connect_accepted_socket(self._make_protocol, connection))
+            self._accepting.add(task)
+            task.add_done_callback(self._accepting.discard)
+
+    def _make_protocol(self) -> BoundedHttpProtocol:
+        return BoundedHttpProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)

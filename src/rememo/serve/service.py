@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from rememo.serve.http_errors import HttpError
 from rememo.serve.limits import (
     SERVER,
     ConcurrencyLimit,
+    ConnectionLimit,
     FairThreadPool,
     RateLimit,
     Requester,
@@ -29,7 +31,7 @@ from rememo.serve.limits import (
 from rememo.serve.loopback import clients_behind_proxies, hostname, is_local, is_loopback
 from rememo.serve.rest.operations import Reach, Right
 from rememo.serve.rest.signature import parse_time_or_snapshot
-from rememo.serve.token_buckets import TokenBuckets
+from rememo.serve.shared_limits import SharedLimits
 
 T = TypeVar("T")
 
@@ -115,24 +117,33 @@ class ServerOptions:
 class Service:
     """Authentication, limits and views of one served memory."""
 
-    def __init__(self, memory: Memory, options: ServerOptions, buckets: TokenBuckets | None = None) -> None:
+    def __init__(self, memory: Memory, options: ServerOptions, shared: SharedLimits | None = None) -> None:
         self.memory = memory
         self.options = options
         self.keys = ApiKeys(memory)
-        self.rate = RateLimit(options.rate, buckets=buckets)
+        self.rate = RateLimit(options.rate, buckets=shared and shared.buckets)
+        self.connections = ConnectionLimit(options.connections, shared and shared.connections)
+        self.secret = secrets.token_bytes(32) if shared is None else shared.secret
+        """A secret of all workers of this server, as long as it runs."""
         self.stopping = asyncio.Event()
         """Set when the server is about to stop: open streams end."""
+        streams, transfers = options.streams, options.transfers
         self.streams = ConcurrencyLimit(
-            "streams", options.streams, of_key=options.streams // 4, of_tenant=options.streams // 2
+            "streams", streams, of_key=streams // 4, of_tenant=streams // 2, places=shared and shared.streams
         )
-        transfers = options.transfers
-        self.exports = ConcurrencyLimit("exports", transfers, of_key=transfers // 4, of_tenant=transfers // 2)
+        self.exports = ConcurrencyLimit(
+            "exports", transfers, of_key=transfers // 4, of_tenant=transfers // 2, places=shared and shared.exports
+        )
         # An import lies on the disk until it is in.
-        self.imports = ConcurrencyLimit("imports", transfers // 4, of_key=1, of_tenant=transfers // 8)
+        self.imports = ConcurrencyLimit(
+            "imports", transfers // 4, of_key=1, of_tenant=transfers // 8, places=shared and shared.imports
+        )
         self._verified = VerifiedKeys()
         self._threads = FairThreadPool(options.threads, options.queue)
         # Calls that only wait for jobs have threads of their own, and block no others.
         self._waiting = FairThreadPool(options.threads, options.queue)
+        # Whoever asks whether the server is well gets an answer however much it has to do.
+        self._checks = FairThreadPool(1, options.queue)
 
     async def run(self, call: Callable[[], T], *, waits: bool = False, asker: Requester | None = None) -> T:
         """Run a call on a thread, queued under the requester of this context.
@@ -140,6 +151,10 @@ class Service:
         Raises `Unavailable` when the queue is full, `RateLimited` when it is full of the requester's calls.
         """
         return await (self._waiting if waits else self._threads).run(call, asker or current_requester())
+
+    async def check(self, call: Callable[[], T]) -> T:
+        """Run a call that checks on the memory, which waits for no other calls but such."""
+        return await self._checks.run(call, current_requester())
 
     def begin(self, request: Request) -> Requester:
         """Return the requester that a request counts against: its verified key, else its address."""
@@ -166,8 +181,8 @@ class Service:
 
     def close(self) -> None:
         """Finish running calls, and accept no more."""
-        self._threads.close()
-        self._waiting.close()
+        for threads in (self._threads, self._waiting, self._checks):
+            threads.close()
 
     async def admit(self, request: Request) -> ApiKey:
         """Authenticate a request and count it; raises `Unauthorised` or `RateLimited`."""

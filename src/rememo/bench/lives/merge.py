@@ -26,7 +26,7 @@ _ALIKE: Final = 0.6
 def merge_lives(lives: Sequence[Life], size: int, seed: int = 0) -> Iterator[Life]:
     """Yield lives of one person each, made of `size` given ones about different matters; those that fit nowhere are left out."""
     chosen = [life for life in lives if _can_merge(life)]
-    Random(seed).shuffle(chosen)  # noqa: S311 - not for secrets
+    Random(seed).shuffle(chosen)
     vectors = {life.name: _vectors(life) for life in chosen}
     while chosen:
         group: list[Life] = []

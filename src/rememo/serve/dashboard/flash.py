@@ -41,9 +41,11 @@ class Flash:
 class FlashSigner:
     """Signs flash messages with a secret that every process of the memory shares."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, fallback: bytes) -> None:
+        """Sign with the memory's secret; a store that cannot be written has none, and `fallback` takes its place."""
         engine = view_of(memory).engine
         self._kv, self._now = engine.kv, engine.now
+        self._fallback = fallback
         self._cached_secret: bytes | None = None
 
     def of(self, done: Flash, key: str) -> str:
@@ -78,8 +80,7 @@ class FlashSigner:
                 # The first process sets the secret for all.
                 kv.set(RESERVED, SPACE, _ENTRY, dump_json(secrets.token_hex(32)), now, expected=0)
             except ReadOnlyStore:
-                # A read-only store makes no changes that other processes would have to verify.
-                self._cached_secret = secrets.token_bytes(32)
+                self._cached_secret = self._fallback
                 return self._cached_secret
             entry = kv.get(RESERVED, SPACE, _ENTRY, now)
             if entry is None:

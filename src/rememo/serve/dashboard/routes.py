@@ -115,7 +115,7 @@ class Dashboard:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._sessions = LoginSessions(service.memory, service.keys)
-        self._marks = FlashSigner(service.memory)
+        self._marks = FlashSigner(service.memory, service.secret)
         self._root = service.options.root_path
         self._templates = Environment(
             loader=FileSystemLoader(_FOLDER / "templates"), autoescape=True, undefined=StrictUndefined,

@@ -132,9 +132,12 @@ class ClockWatch:
         """Wait for a write to the tenant or the server's stop; False after the timeout."""
         moved = asyncio.ensure_future(self._moved.wait())
         stopping = asyncio.ensure_future(self._service.stopping.wait())
-        done, waiting = await asyncio.wait((moved, stopping), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        for waiter in waiting:
-            waiter.cancel()
+        try:
+            done, _ = await asyncio.wait((moved, stopping), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            # Also when the client has left: an event keeps those who wait for it.
+            moved.cancel()
+            stopping.cancel()
         return bool(done)
 
     def close(self) -> None:
