@@ -22,6 +22,8 @@ from rememo.recall.tense import asks_about_past
 
 MOST_CLAIMS: Final = 16
 """How many of the first hits are looked at."""
+_IN_LARGE_SCOPES: Final = 8
+"""The same, where the network chooses nothing and only tells what is outdated."""
 SMALL: Final = 24
 """Records of a scope in which all that was said is looked at."""
 _WHOLE, _NONE = 200, 2_000
@@ -67,7 +69,8 @@ class Selection:
 
     def _claims(self, hits: Sequence[Hit]) -> dict[str, Claim]:
         """Return what the first hits state, and those that were not found, by id."""
-        looked_at = [hit for place, hit in enumerate(hits) if place < MOST_CLAIMS or not hit.score]
+        most = MOST_CLAIMS if fade(self.terms) else _IN_LARGE_SCOPES
+        looked_at = [hit for place, hit in enumerate(hits) if place < most or not hit.score]
         best = max((hit.score for hit in looked_at), default=0.0) or 1.0
         predicates = asked_predicates(self.question.text)
         return {hit.id: claim for hit in looked_at if (claim := self._claim(hit, best, predicates)) is not None}
