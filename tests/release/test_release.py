@@ -4,6 +4,7 @@ import re
 import statistics
 import subprocess
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -55,10 +56,34 @@ def test_a_wheel_works_in_an_empty_environment(python: Path, tmp_path: Path):
     assert "Miso" in output
 
 
-def test_the_command_line_says_what_it_needs(python: Path):
-    done = subprocess.run([python.parent / "rememo"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert 'pip install "rememo[cli]"' in done.stderr
+def test_the_command_line_answers_and_says_what_more_a_command_needs(python: Path):
+    for arguments, shown in (
+        (["--version"], "."),
+        (["--help"], "search"),
+        ([], "rememo add"),
+        (["serve", "--help"], "port"),
+    ):
+        done = subprocess.run([python.parent / "rememo", *arguments], capture_output=True, text=True, check=False)
+        assert (done.returncode, shown in done.stdout) == (0, True), done.stderr
+    for command, extra in (("serve", "server"), ("mcp", "mcp")):
+        done = subprocess.run([python.parent / "rememo", command], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert f'pip install "rememo[{extra}]"' in done.stderr
+
+
+def test_three_commands_lead_from_nothing_to_a_recalled_fact(
+    built: tuple[Path, Path], tmp_path: Path, figures: list[str]
+):
+    began = time.perf_counter()
+    rememo = release.install(built[0], tmp_path / "environment").parent / "rememo"
+    subprocess.run(
+        [rememo, "add", "I moved to Lisbon in May.", "--user", "ana"], check=True, cwd=tmp_path, capture_output=True
+    )
+    done = subprocess.run(
+        [rememo, "search", "Where does Ana live?"], check=True, cwd=tmp_path, capture_output=True, text=True
+    )
+    figures.append(f"install, add, search: {time.perf_counter() - began:.1f} s")
+    assert "ana lives in" in " ".join(done.stdout.replace("│", " ").split())
 
 
 def test_types_word_vectors_licences_and_the_dashboard_are_carried(built: tuple[Path, Path]):
