@@ -78,10 +78,10 @@ def serve(
     for package in ("fastapi", "jinja2", "prometheus_client", "uvicorn"):
         if find_spec(package) is None:
             raise MissingExtra(f'serving needs {package}: pip install "rememo[server]"')
-    from rememo.serve.auth import ApiKeys
-    from rememo.serve.listen import listen
-    from rememo.serve.loopback import is_loopback
-    from rememo.serve.service import ServerOptions
+    from rememo.serve.auth import ApiKeys  # noqa: PLC0415 - the extra may not be installed
+    from rememo.serve.listen import listen  # noqa: PLC0415 - the same
+    from rememo.serve.loopback import is_loopback  # noqa: PLC0415 - the same
+    from rememo.serve.service import ServerOptions  # noqa: PLC0415 - the same
 
     options: dict[str, Any] = {
         "rate": rate, "max_body": max_body, "max_import": max_import, "threads": threads, "queue": queue, "streams": streams,
@@ -132,7 +132,7 @@ def serve(
 
 def run_worker() -> None:
     """Serve as one of several workers: the program that a supervisor starts."""
-    from rememo.serve.supervisor import read_config, report_ready, stop_with_supervisor
+    from rememo.serve.supervisor import read_config, report_ready, stop_with_supervisor  # noqa: PLC0415 - the extra
 
     config = read_config()
     _set_up_logging(config)
@@ -144,8 +144,8 @@ def run_worker() -> None:
 
 def _count_workers(wanted: int | None, file: str) -> int:
     """Return how many processes serve a memory; raises `InvalidInput` where there can be only one."""
-    from rememo.serve.supervisor import can_share_sockets
-    from rememo.store.sqlite.database import MEMORY
+    from rememo.serve.supervisor import can_share_sockets  # noqa: PLC0415 - the extra may not be installed
+    from rememo.store.sqlite.database import MEMORY  # noqa: PLC0415 - the same
 
     only_one = (
         "a memory that lives in one process" if file_of(resolve_location(file)) == MEMORY
@@ -170,8 +170,8 @@ def _set_up_logging(config: Mapping[str, Any]) -> None:
 
 def _supervise(config: Mapping[str, Any], count: int, listening: socket.socket) -> bool:
     """Serve with several processes until interrupted; False when they cannot run."""
-    from rememo.serve.supervisor import Supervisor
-    from rememo.serve.token_buckets import make_bucket_file
+    from rememo.serve.supervisor import Supervisor  # noqa: PLC0415 - the extra may not be installed
+    from rememo.serve.token_buckets import make_bucket_file  # noqa: PLC0415 - the same
 
     command = [sys.executable, "-c", "from rememo.cli.serve import run_worker; run_worker()"]
     # What is counted in each process is divided among them.
@@ -189,12 +189,12 @@ def _serve_memory(
     memory: "Memory", config: Mapping[str, Any], listening: socket.socket, ready: Callable[[], None] | None = None
 ) -> None:
     """Serve a memory in this process until interrupted."""
-    from rememo.serve.app import create_app
-    from rememo.serve.maintenance import MaintenanceThread
-    from rememo.serve.server import Server
-    from rememo.serve.service import ServerOptions
-    from rememo.serve.token_buckets import SharedBuckets
-    from rememo.serve.worker_metrics import WorkerMetrics
+    from rememo.serve.app import create_app  # noqa: PLC0415 - the extra may not be installed
+    from rememo.serve.maintenance import MaintenanceThread  # noqa: PLC0415 - the same
+    from rememo.serve.server import Server  # noqa: PLC0415 - the same
+    from rememo.serve.service import ServerOptions  # noqa: PLC0415 - the same
+    from rememo.serve.token_buckets import SharedBuckets  # noqa: PLC0415 - the same
+    from rememo.serve.worker_metrics import WorkerMetrics  # noqa: PLC0415 - the same
 
     # A short call hands the interpreter on at every statement, and among long ones waits for all of them each time.
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -219,7 +219,7 @@ def _serve_memory(
 
 def _own_server(file: str | None, stack: ExitStack) -> str:
     """Start a PostgreSQL server that ends with the stack, and return its address."""
-    from rememo.store.postgres.embedded import EmbeddedServer
+    from rememo.store.postgres.embedded import EmbeddedServer  # noqa: PLC0415 - not on every system
 
     if file is not None:
         raise InvalidInput("give a file or --postgres embedded, not both")
