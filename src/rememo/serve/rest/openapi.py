@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from rememo._version import __version__
 from rememo.keep.export import Transferred
+from rememo.serve.rest.descriptions import describe_parameter
 from rememo.serve.rest.routes import JSON, SPECS
 from rememo.serve.rest.schemas import schema
 from rememo.serve.rest.signature import HEADERS, SCOPE, OperationSpec, Parameter
@@ -43,7 +44,12 @@ _ERROR: Final = {
     "properties": {
         "error": {
             "type": "object",
-            "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "detail": {}},
+            "description": "What went wrong.",
+            "properties": {
+                "code": {"type": "string", "description": "The kind of error, such as `not_found`."},
+                "message": {"type": "string", "description": "What happened, to which thing, and what to do."},
+                "detail": {"description": "More about it for programs."},
+            },
             "required": ["code", "message", "detail"],
         }
     },
@@ -180,7 +186,10 @@ def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
         "description": doc,
         "x-right": operation.right,
         "x-reach": operation.reach,
-        "parameters": [*(_parameter(parameter, known) for parameter in beside), *_scope_parameters()],
+        "parameters": [
+            *(_parameter(parameter, known, operation.method_path) for parameter in beside),
+            *_scope_parameters(),
+        ],
         "responses": {
             str(operation.status): _json_response(_result_schema(call, known)),
             **_error_responses(_extra_statuses(call)),
@@ -205,7 +214,11 @@ def _operation(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]:
         needed = [parameter.name for parameter in body if parameter.required]
         shape = {
             "type": "object",
-            "properties": {parameter.name: schema(parameter.hint, known) for parameter in body},
+            "properties": {
+                parameter.name: schema(parameter.hint, known)
+                | {"description": describe_parameter(operation.method_path, parameter.name)}
+                for parameter in body
+            },
             "required": needed,
             "additionalProperties": operation.more,
         }
@@ -234,9 +247,16 @@ def _result_schema(call: OperationSpec, known: dict[str, Any]) -> dict[str, Any]
     return {"type": "object", "properties": shapes, "required": list(shapes)}
 
 
-def _parameter(parameter: Parameter, known: dict[str, Any]) -> dict[str, Any]:
+def _parameter(parameter: Parameter, known: dict[str, Any], operation: str) -> dict[str, Any]:
+    meaning = describe_parameter(operation, parameter.name)
     if parameter.place == "path":
-        return {"name": parameter.name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        return {
+            "name": parameter.name,
+            "in": "path",
+            "required": True,
+            "description": meaning,
+            "schema": {"type": "string", "minLength": 1},
+        }
     if parameter.place == "header":
         says = (
             "A retry with the same key has no further effect."
@@ -251,7 +271,12 @@ def _parameter(parameter: Parameter, known: dict[str, Any]) -> dict[str, Any]:
             "schema": {"type": "string"},
         }
     shape = schema(parameter.hint, known)
-    description: dict[str, Any] = {"name": parameter.name, "in": "query", "required": parameter.required}
+    description: dict[str, Any] = {
+        "name": parameter.name,
+        "in": "query",
+        "required": parameter.required,
+        "description": meaning,
+    }
     if parameter.as_json:
         return description | {"content": {JSON: {"schema": shape}}}
     return description | {"schema": shape}
