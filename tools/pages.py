@@ -4,6 +4,7 @@
 in no chapter, a heading that is out of order: all are errors.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -20,14 +21,14 @@ from rememo import _version
 ROOT: Final = Path(__file__).parent.parent
 DOCS: Final = ROOT / "docs"
 CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Start": ("concepts", "recipes/*", "importing", "coming-from/*"),
-    "Remembering": ("records", "sharing", "messages", "summaries", "facts", "documents", "plans-and-deeds", "time"),
-    "Finding and showing": ("recall", "context", "providers", "models"),
-    "Working": ("workbench", "flows-and-typed"),
-    "Keeping": ("keeping", "retention", "archive", "erasure", "encryption", "audit", "trust", "threats"),
-    "In production": ("postgres", "redis", "serve", "dashboard", "mcp", "mem0", "observe", "deploy", "scale"),
-    "Frameworks": ("frameworks/*", "compatibility"),
-    "Reference": ("peers", "cli", "reference/*", "extending", "dependencies"),
+    "Start": ("install", "tutorial", "choosing", "concepts", "faq", "recipes/*", "coming-from", "importing"),
+    "Remember": ("records", "messages", "summaries", "facts", "documents", "tasks-and-actions", "time"),
+    "Find and show": ("recall", "context", "providers", "models"),
+    "Agents at work": ("workbench", "flows-and-typed"),
+    "Keep it safe": ("backup", "retention", "erasure", "encryption", "audit", "trust"),
+    "In production": ("serve", "dashboard", "mcp", "mem0", "postgres", "redis", "scaling", "deploy", "observability"),
+    "Frameworks": ("frameworks/*",),
+    "Reference": ("reference/*", "cli", "extending", "peers", "architecture"),
 }
 _LINK: Final = re.compile(r"(?<!!)\[(?P<label>[^\]]*)\]\((?P<target>[^)#:\s]+)(?:#[^)]*)?\)")
 """A link to a file, perhaps to a heading in it."""
@@ -50,6 +51,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "docs"
         shutil.copytree(DOCS, source)
+        # GitHub shows the contents as README.md, the site as its first page.
+        (source / "README.md").rename(source / "index.md")
+        (source / "architecture.md").write_text((ROOT / "ARCHITECTURE.md").read_text().replace("](docs/", "]("))
         (source / "reference").mkdir()
         for name, text in reference.pages().items():
             (source / "reference" / f"{name}.md").write_text(text)
@@ -73,6 +77,12 @@ def _within_the_site(page: Path, source: Path) -> str:
 
     def shown(link: re.Match[str]) -> str:
         target = (page.parent / link["target"]).resolve()
+        moved = {
+            source.resolve() / "README.md": "index.md",
+            source.resolve().parent / "ARCHITECTURE.md": "architecture.md",
+        }
+        if target in moved:
+            return link[0].replace(link["target"], os.path.relpath(source / moved[target], page.parent))
         return link[0] if target.is_relative_to(source.resolve()) else link["label"]
 
     return _LINK.sub(shown, page.read_text())

@@ -142,7 +142,7 @@ def test_every_part_is_listed(python: Path, tmp_path: Path):
 
 
 def test_nothing_is_installed_that_the_table_does_not_name(python: Path):
-    table = (Path(__file__).parents[2] / "docs" / "dependencies.md").read_text().lower()
+    table = (Path(__file__).parents[2] / "docs" / "install.md").read_text().lower()
     listed = subprocess.run(
         [python, "-c", "from importlib.metadata import distributions as d; print(*sorted(one.name.lower() for one in d()))"],
         capture_output=True, text=True, check=True,
