@@ -1,5 +1,6 @@
 """What is released: it is small, starts fast, works alone, and is the same whenever it is built."""
 
+import os
 import re
 import statistics
 import subprocess
@@ -7,6 +8,8 @@ import tarfile
 import time
 import zipfile
 from pathlib import Path
+
+import pytest
 
 import release
 
@@ -74,16 +77,18 @@ def test_the_command_line_answers_and_says_what_more_a_command_needs(python: Pat
 def test_three_commands_lead_from_nothing_to_a_recalled_fact(
     built: tuple[Path, Path], tmp_path: Path, figures: list[str]
 ):
+    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "REMEMO_URL"}}
+
+    def rememo(*arguments: str) -> str:
+        command = [folder / "rememo", *arguments]
+        return subprocess.run(command, check=True, cwd=tmp_path, env=environment, capture_output=True, text=True).stdout
+
     began = time.perf_counter()
-    rememo = release.install(built[0], tmp_path / "environment").parent / "rememo"
-    subprocess.run(
-        [rememo, "add", "I moved to Lisbon in May.", "--user", "ana"], check=True, cwd=tmp_path, capture_output=True
-    )
-    done = subprocess.run(
-        [rememo, "search", "Where does Ana live?"], check=True, cwd=tmp_path, capture_output=True, text=True
-    )
+    folder = release.install(built[0], tmp_path / "environment").parent
+    rememo("add", "I moved to Lisbon in May.", "--user", "ana")
+    found = rememo("search", "Where does Ana live?")
     figures.append(f"install, add, search: {time.perf_counter() - began:.1f} s")
-    assert "ana lives in" in " ".join(done.stdout.replace("│", " ").split())
+    assert "ana lives in" in " ".join(found.replace("│", " ").split())
 
 
 def test_types_word_vectors_licences_and_the_dashboard_are_carried(built: tuple[Path, Path]):
@@ -101,6 +106,19 @@ def test_types_word_vectors_licences_and_the_dashboard_are_carried(built: tuple[
     assert len(contents) > 20
     assert contents <= set(names)
     assert not [name for name in names if "tests/" in name or name.endswith((".db", ".pyc"))]
+
+
+@pytest.mark.parametrize("repository", ["", "https://git.example/rememo"])
+def test_the_readme_reads_well_on_a_package_index(repository: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("REMEMO_REPOSITORY", repository)
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    with zipfile.ZipFile(release.build(tmp_path / "dist")[0]) as wheel:
+        [name] = [name for name in wheel.namelist() if name.endswith("dist-info/METADATA")]
+        head, _, readme = wheel.read(name).decode().partition("\n\n")
+    assert readme.startswith("# Rememo")
+    assert re.findall(r"\]\((?!https?://|#)[^)]*\)", readme) == []
+    assert (f"Project-URL: Source, {repository}" in head) == bool(repository)
+    assert (f"({repository}/blob/v" in readme) == bool(repository)
 
 
 def test_the_archive_holds_what_the_tests_need(built: tuple[Path, Path]):
