@@ -165,7 +165,10 @@ def erase(
 
 def verify(file: FileArgument, json: JsonOption = False) -> None:
     """Verify the integrity of the store; exit code 1 when it is damaged."""
-    with open_memory(file) as memory, console.status("checking"):
+    from rememo.store.sql.verify import VERIFY_PROGRESS
+
+    with open_memory(file) as memory, progress_bar("checking", quiet=json) as progress:
+        VERIFY_PROGRESS.set(progress)
         check = memory.verify()
     if json:
         print_json({"ok": check.ok, **asdict(check)})
