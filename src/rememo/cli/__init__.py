@@ -2,6 +2,9 @@
 
 import os
 import sys
+from typing import Final
+
+_LONG_RUNNING: Final = frozenset({"serve", "worker", "bench", "import", "copy", "reembed"})
 
 
 def main() -> None:
@@ -22,5 +25,9 @@ def main() -> None:
         return print(OVERVIEW, end="")
     if "_REMEMO_COMPLETE" in os.environ:
         return run(make_cli())
-    command = COMMANDS.get(next((word for word in words if not word.startswith("-")), ""))
+    name = next((word for word in words if not word.startswith("-")), "")
+    if name not in _LONG_RUNNING:
+        # Numpy starts a thread for each core when it is imported, which takes longer than what most commands do with it.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    command = COMMANDS.get(name)
     return run(make_overview() if command is None else make_cli([command.module]))
