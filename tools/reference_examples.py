@@ -3,7 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rememo import Memory
+from rememo import Memory, Settings
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.working.working import Working
 
@@ -14,7 +14,7 @@ class Assistant(Working):
     visits: int = 0
 
 
-with Memory(":memory:") as memory:
+with Memory(":memory:", settings=Settings(audit=True)) as memory:
     chat = memory.scope(user="ana", room="monday", agent="helper")
 
     memory.kv.set("step", 1)
@@ -110,6 +110,8 @@ with Memory(":memory:") as memory:
     chat.delete_where(kind="thought")
     print(memory.similar([0.1] * 256, limit=3))
     memory.reembed(StaticEmbedder("english"))
+    chat.pool("team-7").add("The demo is on Friday.")
+    memory.compliance(lambda intent: "office hours")
     memory.snapshot("before the holidays")
     print(memory.snapshots())
 
@@ -122,3 +124,5 @@ with Memory(":memory:") as memory:
     with TemporaryDirectory() as folder, Memory(":memory:") as other:
         memory.export(Path(folder) / "all.jsonl")
         other.import_(Path(folder) / "all.jsonl")
+
+    print(chat.clear())
