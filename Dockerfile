@@ -5,7 +5,7 @@ WORKDIR /src
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN python -m venv /opt/rememo \
-    && /opt/rememo/bin/pip install --no-cache-dir ".[cli,encrypt,mcp,otel,postgres,redis,s3,server]"
+    && /opt/rememo/bin/pip install --no-cache-dir ".[encrypt,mcp,otel,postgres,redis,s3,server]"
 
 FROM python:3.13-slim
 RUN useradd --system --uid 10001 --home-dir /data --create-home rememo

@@ -13,7 +13,7 @@ $(VENV)/.serving: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Rememo needs Python 3.11 or newer; set PYTHON=python3.12 or the like" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check "uv>=0.9"
-	$(INSTALL) --editable ".[checkout,cli,mcp,server]"
+	$(INSTALL) --editable ".[checkout,mcp,server]"
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.serving

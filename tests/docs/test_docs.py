@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from rememo import Settings
 from rememo.cli.app import cli
+from rememo.testing.endpoint import ScriptedEndpoint
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -36,6 +37,19 @@ def test_code_runs_as_it_stands_and_prints_what_is_beside_it(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
+    with ScriptedEndpoint() as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "scripted")
+        run_page(page)
+    requests = [request.body["messages"] for request in endpoint.requests_to()]
+    assert bool(requests) == (page.parent.name == "recipes")
+    for *before, question in requests:
+        assert question["role"] == "user"
+        assert question["content"] not in str(before), "the question goes to the model once"
+
+
+def run_page(page: Path) -> None:
+    """Run the code of a page, and compare what it prints with what stands beside it."""
     lines = page.read_text().split("\n")
     printed: dict[str, str] = {}
 
@@ -71,7 +85,7 @@ def test_every_dependency_is_named_with_its_reason():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     [together] = extras["all"]
-    named = (ROOT / "docs" / "dependencies.md").read_text().lower()
+    named = (ROOT / "docs" / "install.md").read_text().lower()
     wanted = [*project["dependencies"]]
     for extra in re.findall(r"[\w-]+", together.partition("[")[2]):
         assert f"`{extra}`" in named

@@ -31,6 +31,14 @@ def test_every_example_is_listed_and_tested():
         assert f'"{path.stem}"' in tested or f'"{path.name}"' in tested
 
 
+@pytest.mark.parametrize("path", sorted((EXAMPLES / "coming_from").glob("*.py")), ids=lambda path: path.stem)
+def test_the_calls_beside_those_of_others_run(path: Path, tmp_path: Path):
+    assert f"(coming_from/{path.name})" in (EXAMPLES / "README.md").read_text()
+    command = [sys.executable, "-W", "error", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_chat_bot_knows_you_in_the_next_conversation(tmp_path: Path):
     first = run(tmp_path, "chat_bot", "I moved to Lisbon in May.", "My cat is called Miso.", arguments=("ana",))
     assert first[0].startswith("Hello ana! I know 0 things about you.")

@@ -42,7 +42,7 @@ def test_every_link_leads_to_a_file_and_a_heading(page: Path):
 
 
 def test_the_contents_lead_to_every_guide():
-    contents = [page for page in GUIDES if page.name in {"index.md", "README.md"}]
+    contents = [page for page in GUIDES if page.name == "README.md"]
     linked = {target.resolve() for page in contents for target, _ in links(page)}
-    assert [page for page in GUIDES if page not in linked | {DOCS / "index.md"}] == []
-    assert (DOCS / "index.md") in {target.resolve() for target, _ in links(ROOT / "README.md")}
+    assert [page for page in GUIDES if page not in linked | {DOCS / "README.md"}] == []
+    assert (DOCS / "README.md") in {target.resolve() for target, _ in links(ROOT / "README.md")}

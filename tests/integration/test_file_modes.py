@@ -72,7 +72,7 @@ def test_what_commands_write_is_its_owners(tmp_path: Path):
     path.chmod(0o644)
     for command in (["backup", path, tmp_path / "b.db"], ["restore", tmp_path / "b.db", tmp_path / "c.db"],
                     ["repair", path, tmp_path / "d.db"], ["export", path, tmp_path / "e.jsonl"],
-                    ["new-key", tmp_path / "key"]):  # fmt: skip
+                    ["encryption", "new-key", tmp_path / "key"]):  # fmt: skip
         done = rememo(*command)
         assert done.returncode == 0, done.stderr
     found = files(tmp_path)
@@ -80,7 +80,7 @@ def test_what_commands_write_is_its_owners(tmp_path: Path):
     assert set(found) == {"b.db", "c.db", "d.db", "e.jsonl", "key"}
     assert set(found.values()) == {"600"}
     assert Keyring.from_file(tmp_path / "key")
-    assert "is there already" in rememo("new-key", tmp_path / "key").stderr
+    assert "is there already" in rememo("encryption", "new-key", tmp_path / "key").stderr
 
 
 def test_others_may_be_let_in(tmp_path: Path):

@@ -1,11 +1,15 @@
 """What is released: it is small, starts fast, works alone, and is the same whenever it is built."""
 
+import os
 import re
 import statistics
 import subprocess
 import tarfile
+import time
 import zipfile
 from pathlib import Path
+
+import pytest
 
 import release
 
@@ -55,10 +59,36 @@ def test_a_wheel_works_in_an_empty_environment(python: Path, tmp_path: Path):
     assert "Miso" in output
 
 
-def test_the_command_line_says_what_it_needs(python: Path):
-    done = subprocess.run([python.parent / "rememo"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert 'pip install "rememo[cli]"' in done.stderr
+def test_the_command_line_answers_and_says_what_more_a_command_needs(python: Path):
+    for arguments, shown in (
+        (["--version"], "."),
+        (["--help"], "search"),
+        ([], "rememo add"),
+        (["serve", "--help"], "port"),
+    ):
+        done = subprocess.run([python.parent / "rememo", *arguments], capture_output=True, text=True, check=False)
+        assert (done.returncode, shown in done.stdout) == (0, True), done.stderr
+    for command, extra in (("serve", "server"), ("mcp", "mcp")):
+        done = subprocess.run([python.parent / "rememo", command], capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert f'pip install "rememo[{extra}]"' in done.stderr
+
+
+def test_three_commands_lead_from_nothing_to_a_recalled_fact(
+    built: tuple[Path, Path], tmp_path: Path, figures: list[str]
+):
+    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "REMEMO_URL"}}
+
+    def rememo(*arguments: str) -> str:
+        command = [folder / "rememo", *arguments]
+        return subprocess.run(command, check=True, cwd=tmp_path, env=environment, capture_output=True, text=True).stdout
+
+    began = time.perf_counter()
+    folder = release.install(built[0], tmp_path / "environment").parent
+    rememo("add", "I moved to Lisbon in May.", "--user", "ana")
+    found = rememo("search", "Where does Ana live?")
+    figures.append(f"install, add, search: {time.perf_counter() - began:.1f} s")
+    assert "ana lives in" in " ".join(found.replace("│", " ").split())
 
 
 def test_types_word_vectors_licences_and_the_dashboard_are_carried(built: tuple[Path, Path]):
@@ -76,6 +106,19 @@ def test_types_word_vectors_licences_and_the_dashboard_are_carried(built: tuple[
     assert len(contents) > 20
     assert contents <= set(names)
     assert not [name for name in names if "tests/" in name or name.endswith((".db", ".pyc"))]
+
+
+@pytest.mark.parametrize("repository", ["", "https://git.example/rememo"])
+def test_the_readme_reads_well_on_a_package_index(repository: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("REMEMO_REPOSITORY", repository)
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    with zipfile.ZipFile(release.build(tmp_path / "dist")[0]) as wheel:
+        [name] = [name for name in wheel.namelist() if name.endswith("dist-info/METADATA")]
+        head, _, readme = wheel.read(name).decode().partition("\n\n")
+    assert readme.startswith("# Rememo")
+    assert re.findall(r"\]\((?!https?://|#)[^)]*\)", readme) == []
+    assert (f"Project-URL: Source, {repository}" in head) == bool(repository)
+    assert (f"({repository}/blob/v" in readme) == bool(repository)
 
 
 def test_the_archive_holds_what_the_tests_need(built: tuple[Path, Path]):
@@ -117,7 +160,7 @@ def test_every_part_is_listed(python: Path, tmp_path: Path):
 
 
 def test_nothing_is_installed_that_the_table_does_not_name(python: Path):
-    table = (Path(__file__).parents[2] / "docs" / "dependencies.md").read_text().lower()
+    table = (Path(__file__).parents[2] / "docs" / "install.md").read_text().lower()
     listed = subprocess.run(
         [python, "-c", "from importlib.metadata import distributions as d; print(*sorted(one.name.lower() for one in d()))"],
         capture_output=True, text=True, check=True,

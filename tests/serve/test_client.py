@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -392,3 +393,9 @@ def test_what_cannot_be_done_is_raised(client: Client, keys: ApiKeys):
         client.list()
     with Client("http://127.0.0.1:9") as nowhere, pytest.raises(Unavailable):
         nowhere.list()
+
+
+def test_milliseconds_are_a_time_over_http_too(client: Client):
+    untyped: Any = client
+    id = untyped.messages.add("user", "I moved to Lisbon.", at=1_700_000_000_000).id
+    assert client.get(id).at == datetime.fromtimestamp(1_700_000_000, UTC)

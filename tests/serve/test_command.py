@@ -102,7 +102,9 @@ def test_bad_calls_of_keys(tmp_path: Path):
 
 def test_a_server_is_told_by_the_environment_where_its_memory_is(started: Any, tmp_path: Path):
     process, address = started("--log", "json", REMEMO_URL=str(tmp_path / "b.db"))
-    httpx.get(f"{address}/v1/records?limit=5", trust_env=False, headers={"X-Request-Id": "r1"}).raise_for_status()
+    httpx.get(
+        f"{address}/v1/records?limit=5", trust_env=False, timeout=60, headers={"X-Request-Id": "r1"}
+    ).raise_for_status()
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=60)
     lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]

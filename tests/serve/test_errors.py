@@ -70,7 +70,7 @@ def test_every_route_is_described(memory: Memory):
     }  # mem0 tells what its routes are
     # The dashboard's are for people.
     add_routes(Service(memory, ServerOptions()), lambda verb, path, _: theirs.add((verb.lower(), path)))
-    assert served - theirs == {(verb, path) for verb, path, _ in ROUTES} | {("get", "/openapi.json")}
+    assert served - theirs == {(verb, path) for verb, path, _ in ROUTES} | {("get", "/openapi.json"), ("get", "/docs")}
     ids = [told["operationId"] for _, _, told in ROUTES]
     assert len(ids) == len(set(ids))
 

@@ -288,7 +288,7 @@ def mcp(house: House) -> Iterator[Ask]:
         yield ask("resources/read", uri=f"rememo://profile/{labels['user']}")
 
 
-_SAME: Final = re.compile(r"/static/|/healthz|/readyz|/openapi\.json|/login")
+_SAME: Final = re.compile(r"/static/|/healthz|/readyz|/openapi\.json|/docs|/login")
 """What is the same for everybody, whatever is asked."""
 
 

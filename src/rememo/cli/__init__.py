@@ -1,18 +1,33 @@
 """The command line: `rememo`, one file a group of commands."""
 
+import os
 import sys
+from typing import Final
+
+_LONG_RUNNING: Final = frozenset({"serve", "worker", "bench", "import", "copy", "reembed"})
 
 
 def main() -> None:
-    """Run the command line; exit with an install hint when packages are missing."""
-    try:
-        if sys.argv[1:2] == ["mcp"]:
-            # MCP clients wait for the handshake: the other commands are not loaded.
-            from rememo.cli.mcp import run_alone as app  # noqa: PLC0415 - the extra may not be installed
-        else:
-            from rememo.cli.app import app  # noqa: PLC0415 - the same
-    except ModuleNotFoundError as error:
-        if error.name not in {"typer", "rich"}:
-            raise
-        sys.exit('The command line needs two more packages: pip install "rememo[cli]"')
-    app()
+    """Run the command line, loading no more than the command that is called."""
+    words = sys.argv[1:]
+    if words[:1] == ["mcp"]:
+        # MCP clients wait for the handshake.
+        from rememo.cli.mcp import run_alone
+
+        return run_alone()
+    if words == ["--version"]:
+        from rememo._version import __version__
+
+        return print(__version__)
+    from rememo.cli.groups import COMMANDS, OVERVIEW, make_cli, make_overview, run
+
+    if not words and "_REMEMO_COMPLETE" not in os.environ:
+        return print(OVERVIEW, end="")
+    if "_REMEMO_COMPLETE" in os.environ:
+        return run(make_cli())
+    name = next((word for word in words if not word.startswith("-")), "")
+    if name not in _LONG_RUNNING:
+        # Numpy starts a thread for each core when it is imported, which takes longer than what most commands do with it.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    command = COMMANDS.get(name)
+    return run(make_overview() if command is None else make_cli([command.module]))

@@ -1,7 +1,7 @@
 """`rememo chat`: talk to a memory. Without a model it answers by what it remembers."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.markup import escape
@@ -10,7 +10,9 @@ from rememo.cli.memory_location import default_location, open_memory, without_pa
 from rememo.cli.output import console
 from rememo.cli.records import Tenant
 from rememo.errors import InvalidInput
-from rememo.memory import Memory
+
+if TYPE_CHECKING:
+    from rememo.memory import Memory
 
 _HELP: Final = "/facts what I know of you   /context what a model would be shown   /forget take back the last   /quit"
 _HITS: Final = 3
@@ -57,7 +59,7 @@ def _read_line() -> str | None:
         return None
 
 
-def _reply(known: Memory, talk: Memory, message: str) -> None:
+def _reply(known: "Memory", talk: "Memory", message: str) -> None:
     # Before it is stored: what was just said would be the best answer to itself. The answer is not stored at all: it
     # only says again what is.
     hits = known.search(message, limit=_HITS)
@@ -72,7 +74,7 @@ def _reply(known: Memory, talk: Memory, message: str) -> None:
         )
 
 
-def _run_command(known: Memory, talk: Memory, line: str) -> None:
+def _run_command(known: "Memory", talk: "Memory", line: str) -> None:
     name, _, rest = line.partition(" ")
     match name:
         case "/facts":

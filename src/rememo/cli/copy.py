@@ -4,16 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.progress import Progress
 
 from rememo.cli.memory_location import open_memory, resolve_location, without_password
 from rememo.cli.output import JsonOption, console, escape_control, print_json
-from rememo.engine.embedders import embedder_by_name
-from rememo.engine.opening import file_of
-from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
-from rememo.keep.copy import copy as copy_store
 from rememo.settings import Settings
 
 Place = Annotated[
@@ -35,6 +29,14 @@ def copy(
     json: JsonOption = False,
 ) -> None:
     """Copy everything of all tenants into another store, and check that both are alike; interrupted, do it again."""
+    from rich.markup import escape
+    from rich.progress import Progress
+
+    from rememo.engine.embedders import embedder_by_name
+    from rememo.engine.opening import file_of
+    from rememo.engine.view import view_of
+    from rememo.keep.copy import copy as copy_store
+
     files = file_of(resolve_location(source)), file_of(resolve_location(target))
     if resolve_location(source) == resolve_location(target) or (
         all(files) and len({Path(file).resolve() for file in files if file}) == 1

@@ -4,16 +4,17 @@ import tempfile
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rememo.cli.output import console
-from rememo.collections.document import Passage
-from rememo.memory import Memory
-from rememo.model.fact import Fact
-from rememo.model.hit import Hit
-from rememo.serve.demo import HANDBOOK, MESSAGES
+
+if TYPE_CHECKING:
+    from rememo.collections.document import Passage
+    from rememo.memory import Memory
+    from rememo.model.fact import Fact
+    from rememo.model.hit import Hit
 
 _START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -27,6 +28,8 @@ def demo(
     file: Annotated[Path | None, typer.Argument(help="Where to keep it; a temporary file unless given.")] = None,
 ) -> None:
     """Watch a memory remember, find, learn, correct itself and travel in time."""
+    from rememo.memory import Memory
+
     with tempfile.TemporaryDirectory() as folder:
         now = [_START]
         with Memory(file or Path(folder) / "demo.db", clock=lambda: now[0]) as memory:
@@ -36,7 +39,9 @@ def demo(
             console.print(f"  verify: {'sound' if checked.ok else checked.faults}, {dict(checked.checked)}")
 
 
-def _run(chat: Memory, now: list[datetime]) -> None:
+def _run(chat: "Memory", now: list[datetime]) -> None:
+    from rememo.serve.demo import HANDBOOK, MESSAGES
+
     _print_title("It remembers: one durable write a message, findable when the call returns")
     for day, role, text in MESSAGES:
         now[0] = max(now[0] + timedelta(minutes=2), _START + timedelta(days=day))
@@ -92,7 +97,7 @@ def _print_title(text: str) -> None:
     console.print(f"\n[bold cyan]{text}[/]")
 
 
-def _print_hits(question: str, hits: Iterable[Hit | Passage]) -> None:
+def _print_hits(question: str, hits: "Iterable[Hit | Passage]") -> None:
     console.print(f"  [italic]{question}[/]")
     for hit in hits:
         why = ", ".join(f"{name} {part:.2f}" for name, part in hit.reasons.items() if part >= 0.01)  # noqa: PLR2004
@@ -100,6 +105,6 @@ def _print_hits(question: str, hits: Iterable[Hit | Passage]) -> None:
         console.print(f"    {hit.score:.2f}  {shown}" + (f"  [dim]({why})[/]" if why else ""))
 
 
-def _print_facts(facts: Iterable[Fact]) -> None:
+def _print_facts(facts: "Iterable[Fact]") -> None:
     for fact in facts:
         console.print(f'  {fact.record.text}  [dim](confidence {fact.confidence:.1f}, from "{fact.wording}")[/]')

@@ -4,19 +4,19 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.util import find_spec
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.markup import escape
 
 from rememo.cli.memory_location import open_memory, without_password
 from rememo.cli.output import FileArgument, JsonOption, console, print_json, print_table
 from rememo.cli.records import Tenant
-from rememo.engine.view import view_of
 from rememo.errors import RememoError
-from rememo.keep.health_check import CheckResult, check_health
 from rememo.keep.python_bugs import Release, find_python_bugs
 from rememo.settings import Settings
+
+if TYPE_CHECKING:
+    from rememo.keep.health_check import CheckResult
 
 _EXTRAS: Final = {
     "documents": "pypdf",
@@ -45,6 +45,11 @@ def doctor(
     json: JsonOption = False,
 ) -> None:
     """Check the store, its jobs, the disk, the embedder and the servers; exit code 1 when something is bad."""
+    from rich.markup import escape
+
+    from rememo.engine.view import view_of
+    from rememo.keep.health_check import CheckResult, check_health
+
     findings: list[CheckResult] = []
     missing = [name for name, package in _EXTRAS.items() if find_spec(package) is None]
     installed = ", ".join(name for name in _EXTRAS if name not in missing) or "none"
@@ -76,7 +81,9 @@ def python_release() -> Release:
     return sys.version_info[:3]
 
 
-def _check_python(release: Release) -> Iterator[CheckResult]:
+def _check_python(release: Release) -> "Iterator[CheckResult]":
+    from rememo.keep.health_check import CheckResult
+
     shown_release = ".".join(map(str, release))
     faults = find_python_bugs(release)
     if not faults:

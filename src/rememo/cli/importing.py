@@ -1,20 +1,23 @@
 """`rememo import`: import an export of Rememo, or data of other systems."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rememo.cli.memory_location import open_memory, without_password
 from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json, print_table
+from rememo.cli.progress import progress_bar
 from rememo.cli.records import Tenant
 from rememo.errors import InvalidInput
 from rememo.imports import SOURCES, ImportReport, import_from
-from rememo.memory import Memory
 from rememo.settings import Settings
 
+if TYPE_CHECKING:
+    from rememo.memory import Memory
+
 _OWN: Final = "rememo"
+_CHUNK: Final = 2**20
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -60,8 +63,18 @@ def import_(
 
 
 def _import_export(file: str, path: Path, tenant: str, *, json: bool) -> None:
-    with open_memory(file, make=True, tenant=tenant) as memory, console.status("importing"):
-        done = memory.import_(path)
+    from rememo.engine.view import view_of
+    from rememo.keep.import_file import import_file
+    from rememo.working.import_checks import check_entry
+
+    with (
+        open_memory(file, make=True, tenant=tenant) as memory,
+        progress_bar("importing", quiet=json) as progress,
+    ):
+        twice = 2 * _count_lines(path)  # every line is checked before the first is stored
+        done = import_file(
+            view_of(memory).engine, memory.bound, path, check_entry, lambda passed: progress(passed, twice)
+        )
     if json:
         print_json(done)
         return
@@ -70,14 +83,17 @@ def _import_export(file: str, path: Path, tenant: str, *, json: bool) -> None:
     )
 
 
-def _import_with_progress(memory: Memory, path: Path, source: str, *, learn: bool, quiet: bool) -> ImportReport:
-    bar = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*bar, console=console, disable=quiet) as progress:
-        task = progress.add_task("importing", total=None)
-        return import_from(
-            memory, path, source, learn=learn,
-            progress=lambda done, of: progress.update(task, completed=done, total=of),
-        )  # fmt: skip
+def _import_with_progress(memory: "Memory", path: Path, source: str, *, learn: bool, quiet: bool) -> ImportReport:
+    with progress_bar("importing", bytes=True, quiet=quiet) as progress:
+        return import_from(memory, path, source, learn=learn, progress=progress)
+
+
+def _count_lines(path: Path) -> int:
+    try:
+        with path.open("rb") as file:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b""))
+    except OSError:
+        return 0  # the import says why
 
 
 def _print_report(done: ImportReport, file: str) -> None:

@@ -1,7 +1,7 @@
 """`rememo keys`: the API keys of a server."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,7 +9,9 @@ from rememo.cli.memory_location import open_memory
 from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json, print_table
 from rememo.errors import InvalidInput
 from rememo.model.scope import LABELS
-from rememo.serve.auth import ALL_TENANTS, ApiKey, ApiKeys
+
+if TYPE_CHECKING:
+    from rememo.serve.auth import ApiKey
 
 Id = Annotated[str, typer.Argument(help="The key's id, as `rememo keys list` shows it.")]
 
@@ -38,6 +40,8 @@ def add(
     json: JsonOption = False,
 ) -> None:
     """Create a key and print it; it cannot be shown again."""
+    from rememo.serve.auth import ApiKeys
+
     labels = _labels(scope or [])
     with open_memory(file, make=True) as memory:
         wanted = [right.strip() for right in rights.split(",") if right.strip()]
@@ -49,6 +53,8 @@ def add(
 
 def list_(file: FileArgument, json: JsonOption = False) -> None:
     """List the keys, with when each was last used."""
+    from rememo.serve.auth import ApiKeys
+
     with open_memory(file) as memory:
         api_keys = ApiKeys(memory).list()
     if json:
@@ -59,6 +65,8 @@ def list_(file: FileArgument, json: JsonOption = False) -> None:
 
 def revoke(file: FileArgument, id: Id) -> None:
     """End a key at once, for good."""
+    from rememo.serve.auth import ApiKeys
+
     with open_memory(file) as memory:
         ApiKeys(memory).revoke(id)
     console.print(f"key {id} is revoked")
@@ -71,12 +79,14 @@ def rotate(
     json: JsonOption = False,
 ) -> None:
     """Give a key a new secret and print it; the old one expires now, or after the grace period."""
+    from rememo.serve.auth import ApiKeys
+
     with open_memory(file) as memory:
         key, text = ApiKeys(memory).rotate(id, grace=grace)
     _print_key(key, text, json=json)
 
 
-def _print_key(key: ApiKey, text: str, *, json: bool) -> None:
+def _print_key(key: "ApiKey", text: str, *, json: bool) -> None:
     if json:
         print_json({**asdict(key), "key": text})
         return
@@ -84,7 +94,9 @@ def _print_key(key: ApiKey, text: str, *, json: bool) -> None:
     console.print(text, soft_wrap=True, markup=False, highlight=False)
 
 
-def _row(key: ApiKey) -> list[object]:
+def _row(key: "ApiKey") -> list[object]:
+    from rememo.serve.auth import ALL_TENANTS
+
     labels = [f"{name} {value}" for name in LABELS if (value := getattr(key, name)) is not None]
     reaches = ", ".join(["all tenants" if key.tenant == ALL_TENANTS else f"tenant {key.tenant}", *labels])
     ends = "never" if key.expires_at is None else key.expires_at

@@ -1,16 +1,17 @@
 """Commands on learned knowledge: facts, conflicts, revisions and the relationship graph."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
-from rich.tree import Tree
 
 from rememo.cli.memory_location import open_memory
 from rememo.cli.output import FileArgument, JsonOption, console, parse_time, print_json, print_table
 from rememo.cli.records import Label, Tenant
-from rememo.collections.revisions import UNSURE, Revised
+from rememo.cli.short_ids import find_id, shorten
+
+if TYPE_CHECKING:
+    from rememo.collections.revisions import Revised
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -42,12 +43,12 @@ def facts(
     if json:
         print_json(known)
         return
-    head = ["subject", "predicate", "object", "confidence", "from", "to", "status"]
+    head = ["id", "subject", "predicate", "object", "confidence", "from", "to", "status"]
     rows = [
-        [fact.subject, fact.predicate, fact.object, f"{fact.confidence:.2f}", fact.valid_from or "", fact.valid_to or "",
+        [shorten(fact.id), fact.subject, fact.predicate, fact.object, f"{fact.confidence:.2f}", fact.valid_from or "", fact.valid_to or "",
          fact.status] for fact in known
     ]  # fmt: skip
-    print_table(head, rows)
+    print_table(head, rows, whole=1)
 
 
 def conflicts(
@@ -59,6 +60,8 @@ def conflicts(
     json: JsonOption = False,
 ) -> None:
     """List open conflicts between facts, and uncertain revisions."""
+    from rememo.collections.revisions import UNSURE
+
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
         open_conflicts = view.facts.conflicts()
@@ -67,7 +70,14 @@ def conflicts(
         print_json([*open_conflicts, *unsure])
         return
     rows = [
-        [conflict.subject, conflict.predicate, fact.object, f"{fact.confidence:.2f}", fact.valid_from or "", fact.id]
+        [
+            conflict.subject,
+            conflict.predicate,
+            fact.object,
+            f"{fact.confidence:.2f}",
+            fact.valid_from or "",
+            shorten(fact.id),
+        ]
         for conflict in open_conflicts
         for fact in conflict.facts
     ]
@@ -93,11 +103,13 @@ def revisions(
     json: JsonOption = False,
 ) -> None:
     """List which earlier statements were replaced by later ones, or decide on one."""
+    from rememo.collections.revisions import UNSURE
+
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
         if confirm is not None or reject is not None:
-            decided = [view.revisions.confirm(*confirm)] if confirm is not None else []
-            revised = [*decided, *([view.revisions.reject(*reject)] if reject is not None else [])]
+            decided = [view.revisions.confirm(*(find_id(memory, id) for id in confirm))] if confirm else []
+            revised = [*decided, *([view.revisions.reject(*(find_id(memory, id) for id in reject))] if reject else [])]
         else:
             revised = view.revisions.list(max_confidence=UNSURE if unsure else 1.0, limit=limit)
     if json:
@@ -106,7 +118,7 @@ def revisions(
         _print_revisions(revised)
 
 
-def _print_revisions(revisions: Sequence[Revised]) -> None:
+def _print_revisions(revisions: "Sequence[Revised]") -> None:
     rows = [
         [
             revision.wording,
@@ -114,8 +126,8 @@ def _print_revisions(revisions: Sequence[Revised]) -> None:
             revision.reason,
             f"{revision.confidence:.2f}",
             revision.decision,
-            revision.id,
-            revision.by,
+            shorten(revision.id),
+            shorten(revision.by),
         ]
         for revision in revisions
     ]
@@ -133,6 +145,9 @@ def graph(
     json: JsonOption = False,
 ) -> None:
     """Show the relationships around an entity."""
+    from rich.markup import escape
+    from rich.tree import Tree
+
     with open_memory(file, tenant=tenant) as memory:
         neighbourhood = memory.scope(user=user, room=room, agent=agent).relationships.graph(entity, depth)
     if json:

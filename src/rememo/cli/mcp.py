@@ -56,20 +56,20 @@ def mcp(
     """Serve a memory to an assistant over stdio (MCP) until it hangs up."""
     for package in ("mcp", "anyio"):
         if find_spec(package) is None:
-            raise MissingExtra(f'this needs {package}: pip install "rememo[cli,mcp]"')
+            raise MissingExtra(f'this needs {package}: pip install "rememo[mcp]"')
     where = default_location() if file is None else resolve_location(file)
     remote = where.startswith(("http://", "https://"))
     if key is not None and not remote:
         raise InvalidInput("--key is for a server; give its address (http://… or https://…) instead of a file")
-    from rememo.model.scope import Scope  # noqa: PLC0415 - see above
-    from rememo.serve.mcp.stdio import BackgroundMemory, serve_stdio  # noqa: PLC0415 - see above
+    from rememo.model.scope import Scope
+    from rememo.serve.mcp.stdio import BackgroundMemory, serve_stdio
 
     labels = {"user": user, "room": room, "agent": agent}
     Scope().narrow(tenant=tenant, **labels)  # invalid labels are reported at once
 
     def opened() -> "Memory":
         if remote:
-            from rememo.client import Client  # noqa: PLC0415 - see above
+            from rememo.client import Client
 
             return cast(
                 "Memory", Client(where, key or os.environ.get("REMEMO_KEY"), tenant=tenant).scope(**labels)

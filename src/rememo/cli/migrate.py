@@ -1,17 +1,16 @@
 """`rememo migrate` and `rememo index`: schema migrations, and vector indexes of PostgreSQL."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rememo.cli.memory_location import existing_location, open_memory, without_password
 from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json
-from rememo.engine.opening import migrate_store
-from rememo.engine.view import view_of
 from rememo.errors import InvalidInput
 from rememo.settings import Settings
-from rememo.store.migrations import MigrationOptions, MigrationPlan
-from rememo.store.protocol.maintenance import IndexBuilding
+
+if TYPE_CHECKING:
+    from rememo.store.migrations import MigrationPlan
 
 DryRun = Annotated[bool, typer.Option("--plan", help="Only show what would be done, with its SQL.")]
 Contract = Annotated[
@@ -38,6 +37,9 @@ def migrate(
     json: JsonOption = False,
 ) -> None:
     """Migrate a store to the present schema, while others use it."""
+    from rememo.engine.opening import migrate_store
+    from rememo.store.migrations import MigrationOptions
+
     wishes = MigrationOptions(contract=contract, row_level_security=row_level_security, grant=grant, citus=citus)
     migration_plan = migrate_store(existing_location(file), wishes, dry=plan)
     if json:
@@ -67,6 +69,9 @@ def migrate(
 
 def index(file: FileArgument, json: JsonOption = False) -> None:
     """Build the vector indexes of very large scopes on a PostgreSQL server, without blocking writes."""
+    from rememo.engine.view import view_of
+    from rememo.store.protocol.maintenance import IndexBuilding
+
     with open_memory(file, embedder=None, settings=Settings.load(worker=False)) as memory:
         store = view_of(memory).engine.store
         if not isinstance(store, IndexBuilding):
@@ -79,7 +84,7 @@ def index(file: FileArgument, json: JsonOption = False) -> None:
         console.print(", ".join(names) or "no scope is large enough; the setting `index_above` says how large")
 
 
-def _to_json(plan: MigrationPlan) -> dict[str, object]:
+def _to_json(plan: "MigrationPlan") -> dict[str, object]:
     return {
         "place": plan.place,
         "steps": [{"name": step.name, "phase": step.phase, "sql": step.sql} for step in plan.steps],

@@ -37,7 +37,12 @@ console = Terminal()
 errors = Terminal(stderr=True)
 
 FileArgument = Annotated[
-    str, typer.Argument(help="The memory's file, an address such as postgresql://…, or - for the one in REMEMO_URL.")
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="The memory's file, an address such as postgresql://…, or - for the one in REMEMO_URL; else that one, or"
+        " rememo.db.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 

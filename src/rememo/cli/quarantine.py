@@ -6,9 +6,10 @@ import typer
 
 from rememo.cli.memory_location import open_memory
 from rememo.cli.output import FileArgument, JsonOption, console, print_json, print_table
+from rememo.cli.records import RecordId
+from rememo.cli.short_ids import find_id, shorten
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
-Id = Annotated[str, typer.Argument(help="The record's id.")]
 
 
 def add_to(cli: typer.Typer) -> None:
@@ -34,24 +35,28 @@ def list_(
         return
     print_table(
         ["id", "when", "kind", "source", "why", "text"],
-        [[record.id, record.at, record.kind, record.source, record.quarantine, record.text] for record in held],
+        [
+            [shorten(record.id), record.at, record.kind, record.source, record.quarantine, record.text]
+            for record in held
+        ],
+        whole=1,
     )
 
 
 def release(
     file: FileArgument,
-    id: Id,
+    id: RecordId,
     by: Annotated[str, typer.Option(help="Who releases it.")],
     tenant: Tenant = "default",
 ) -> None:
     """Release a record: search finds it, and facts are learned from it."""
     with open_memory(file, tenant=tenant) as memory:
-        memory.quarantine.release(id, by=by)
+        memory.quarantine.release(find_id(memory, id), by=by)
     console.print(f"{id} is released", markup=False)
 
 
-def delete(file: FileArgument, id: Id, tenant: Tenant = "default") -> None:
+def delete(file: FileArgument, id: RecordId, tenant: Tenant = "default") -> None:
     """Delete a quarantined record."""
     with open_memory(file, tenant=tenant) as memory:
-        memory.quarantine.delete(id)
+        memory.quarantine.delete(find_id(memory, id))
     console.print(f"{id} is deleted", markup=False)

@@ -1,23 +1,30 @@
-"""Commands on records: add, search, ask, show and history."""
+"""Commands on records: add, search, context, ask, list, show, history and forget."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from rememo.cli.memory_location import open_memory
 from rememo.cli.output import FileArgument, JsonOption, console, errors, escape_control, print_json, print_table
+from rememo.cli.short_ids import find_id, shorten
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Label = Annotated[str | None, typer.Option(help="Only records with this label.")]
+Limit = Annotated[int, typer.Option(help="How many at the most.")]
+RecordId = Annotated[str, typer.Argument(help="The record's id, whole or as `rememo search` prints it.")]
 
 
 def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
     cli.command()(add)
     cli.command()(search)
+    cli.command()(context)
     cli.command()(ask)
+    cli.command("list")(list_)
     cli.command()(show)
     cli.command()(history)
+    cli.command()(forget)
 
 
 def add(
@@ -39,7 +46,7 @@ def add(
 def search(
     file: FileArgument,
     query: Annotated[str, typer.Argument(help="The question.")],
-    limit: Annotated[int, typer.Option(help="How many at the most.")] = 10,
+    limit: Limit = 10,
     tenant: Tenant = "default",
     user: Label = None,
     room: Label = None,
@@ -53,13 +60,29 @@ def search(
     if json:
         print_json(hits)
         return
-    head = ["score", "when", "kind", "status", "text", *(["why"] if explain else [])]
+    head = ["id", "score", "when", "kind", "status", "text", *(["why"] if explain else [])]
     rows: list[list[object]] = []
     for hit in hits:
         why = ", ".join(f"{name} {part:.2f}" for name, part in hit.reasons.items() if part)
-        row: list[object] = [f"{hit.score:.2f}", hit.record.at, hit.record.kind, hit.status, hit.record.text]
+        record = hit.record
+        row: list[object] = [shorten(record.id), f"{hit.score:.2f}", record.at, record.kind, hit.status, record.text]
         rows.append([*row, why] if explain else row)
-    print_table(head, rows)
+    print_table(head, rows, whole=1)
+
+
+def context(
+    file: FileArgument,
+    query: Annotated[str, typer.Argument(help="The question.")],
+    max_tokens: Annotated[int, typer.Option(help="Tokens at the most.")] = 1_500,
+    tenant: Tenant = "default",
+    user: Label = None,
+    room: Label = None,
+    agent: Label = None,
+) -> None:
+    """Print what a model would be shown for a question."""
+    with open_memory(file, tenant=tenant) as memory:
+        shown = memory.scope(user=user, room=room, agent=agent).context(query, max_tokens=max_tokens)
+    console.print(escape_control(shown.text), markup=False, highlight=False, soft_wrap=True)
 
 
 def ask(
@@ -80,22 +103,42 @@ def ask(
     else:
         console.print(escape_control(answer.text), markup=False, highlight=False, soft_wrap=True)
         if answer.citations:
-            console.print(f"from {', '.join(answer.citations)}", style="dim", markup=False, soft_wrap=True)
+            console.print(
+                f"from {', '.join(map(shorten, answer.citations))}", style="dim", markup=False, soft_wrap=True
+            )
         if answer.fallback is not None:
             errors.print(f"without the model: {escape_control(answer.fallback)}", markup=False)
     if not answer.found:
         raise typer.Exit(1)
 
 
-def show(
+def list_(
     file: FileArgument,
-    id: Annotated[str, typer.Argument(help="The record's id.")],
+    kind: Annotated[str | None, typer.Option(help="Only records of this kind, such as message or note.")] = None,
+    limit: Limit = 20,
     tenant: Tenant = "default",
+    user: Label = None,
+    room: Label = None,
+    agent: Label = None,
     json: JsonOption = False,
 ) -> None:
+    """List the latest records, oldest first."""
+    with open_memory(file, tenant=tenant) as memory:
+        records = memory.scope(user=user, room=room, agent=agent).list(kind=kind, limit=limit)
+    if json:
+        print_json(records)
+        return
+    rows: Sequence[Sequence[object]] = [
+        [shorten(record.id), record.at, record.kind, record.scope.user or "", record.scope.room or "", record.text]
+        for record in records
+    ]
+    print_table(["id", "when", "kind", "user", "room", "text"], rows, whole=1)
+
+
+def show(file: FileArgument, id: RecordId, tenant: Tenant = "default", json: JsonOption = False) -> None:
     """Show one record."""
     with open_memory(file, tenant=tenant) as memory:
-        record = memory.get(id)
+        record = memory.get(find_id(memory, id))
     if json:
         print_json(record)
         return
@@ -104,15 +147,10 @@ def show(
     )
 
 
-def history(
-    file: FileArgument,
-    id: Annotated[str, typer.Argument(help="The record's id.")],
-    tenant: Tenant = "default",
-    json: JsonOption = False,
-) -> None:
+def history(file: FileArgument, id: RecordId, tenant: Tenant = "default", json: JsonOption = False) -> None:
     """Show every version of a record, oldest first."""
     with open_memory(file, tenant=tenant) as memory:
-        versions = memory.history(id)
+        versions = memory.history(find_id(memory, id))
     if json:
         print_json(versions)
         return
@@ -120,3 +158,15 @@ def history(
         [version.version, version.recorded_at, version.superseded_at or "current", version.text] for version in versions
     ]
     print_table(["version", "known from", "until", "text"], rows)
+
+
+def forget(
+    file: FileArgument,
+    id: RecordId,
+    tenant: Tenant = "default",
+) -> None:
+    """Forget a record, and what was learned from it: it is no longer found; `erase` removes it for good."""
+    with open_memory(file, tenant=tenant) as memory:
+        record = memory.get(find_id(memory, id))
+        memory.delete(record.id)
+    console.print(f"forgotten: {escape_control(record.text)}", markup=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Commands on a whole store: export, backup, restore, erase, verify, repair, re-embed, statistics, maintenance, keys."""
+"""Commands on a whole store: export, backup, restore, erase, verify, repair, re-embed, statistics, maintenance."""
 
 import os
 import shutil
@@ -10,16 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 
 from rememo.cli.memory_location import load_keyring, open_memory, resolve_location, without_password
 from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json, print_table
-from rememo.engine.embedders import embedder_by_name
-from rememo.engine.opening import file_of, repair_file
+from rememo.cli.progress import part_size, polled_progress, progress_bar
+from rememo.cli.short_ids import find_id
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, InvalidInput, KeyMismatch, NotFound
-from rememo.files import create_file, open_new_text
-from rememo.keep.erasure_targets import make_target
-from rememo.keep.keyring import VARIABLE, Keyring
 from rememo.model.scope import DEFAULT_TENANT, LABELS, Scope
 from rememo.settings import Settings
 
@@ -38,9 +34,6 @@ def add_to(cli: typer.Typer) -> None:
     cli.command()(reembed)
     cli.command()(stats)
     cli.command()(maintain)
-    cli.command()(new_key)
-    cli.command()(rotate_keys)
-    cli.command()(drop_key)
 
 
 def export(
@@ -50,20 +43,32 @@ def export(
     plain: Annotated[bool, typer.Option("--plain", help="Export plaintext from an encrypted store.")] = False,
 ) -> None:
     """Write everything of a tenant to a JSON Lines file; the export of an encrypted store is encrypted."""
-    with open_memory(file, tenant=tenant) as memory, console.status("exporting"):
-        done = memory.export(target, plain=plain)
+    from rememo.engine.view import view_of
+    from rememo.keep.export import export as export_scope
+
+    with open_memory(file, tenant=tenant) as memory, progress_bar("exporting") as progress:
+        versions = memory.stats().versions
+        done = export_scope(
+            view_of(memory).engine, memory.bound, target, plain=plain, progress=lambda done: progress(done, versions)
+        )
     console.print(f"{done.versions:,} versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs")
 
 
 def backup(file: FileArgument, target: Target) -> None:
     """Copy the whole file, all tenants, while others write."""
-    with open_memory(file) as memory, console.status("copying"):
-        memory.backup(target)
+    with open_memory(file) as memory:
+        stats = memory.stats()
+        whole = stats.file_bytes - stats.free_bytes
+        with polled_progress("copying", whole, lambda: part_size(target), bytes=True):
+            memory.backup(target)
     console.print(f"{target} holds the whole of {without_password(file)}", markup=False)
 
 
 def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: Target) -> None:
     """Restore a backup into a new file, after checking it; the backup is not changed."""
+    from rememo.files import create_file
+    from rememo.keep.keyring import VARIABLE
+
     source = _local_file(backup, "restore")
     if target.exists():
         raise AlreadyExists(f"{target} is there already; restore into a new file")
@@ -76,8 +81,8 @@ def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: 
         # A folder of its own: no conflict with existing files or concurrent restores.
         with TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as folder:
             part = Path(folder) / target.name
-            with console.status("copying"):
-                create_file(part, Settings.load().file_permissions)
+            create_file(part, Settings.load().file_permissions)
+            with polled_progress("copying", source.stat().st_size, lambda: part.stat().st_size, bytes=True):
                 shutil.copyfile(source, part)
             # The copy is opened, not the backup: opening a file writes to it.
             with (
@@ -104,7 +109,10 @@ def erase(
     user: Annotated[str | None, typer.Option(help="Everything of this user.")] = None,
     room: Annotated[str | None, typer.Option(help="Everything of this room.")] = None,
     agent: Annotated[str | None, typer.Option(help="Everything of this agent.")] = None,
-    id: Annotated[list[str] | None, typer.Option(help="This record; may be given several times.")] = None,
+    id: Annotated[
+        list[str] | None,
+        typer.Option(help="This record, by its whole id or its short one; may be given several times."),
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--everything", help="The whole tenant, which --tenant must name then.")
     ] = False,
@@ -114,6 +122,8 @@ def erase(
     json: JsonOption = False,
 ) -> None:
     """Erase a user, room, agent, records or a whole tenant for good, and verify it; exit code 1 when something is left."""
+    from rememo.keep.erasure_targets import make_target
+
     if everything and tenant is None:
         raise InvalidInput(
             "--everything erases a whole tenant, so name it: add --tenant NAME (a memory that never named one has the"
@@ -121,9 +131,10 @@ def erase(
         )
     with open_memory(file, tenant=DEFAULT_TENANT if tenant is None else tenant) as memory:
         whole = tenant if everything else None
-        named = make_target(memory.bound, user=user, room=room, agent=agent, tenant=whole, ids=id or None).named
+        ids = [find_id(memory, given) for given in id or ()] or None
+        named = make_target(memory.bound, user=user, room=room, agent=agent, tenant=whole, ids=ids).named
         target_text = ", ".join(f"{name} {value}" for name, value in named.items())
-        run = partial(memory.erase, user=user, room=room, agent=agent, tenant=whole, ids=id or None)
+        run = partial(memory.erase, user=user, room=room, agent=agent, tenant=whole, ids=ids)
         if not (yes or dry_run):
             counts_text = (
                 ", ".join(f"{count:,} {name}" for name, count in run(dry_run=True).counts.items()) or "nothing"
@@ -154,7 +165,10 @@ def erase(
 
 def verify(file: FileArgument, json: JsonOption = False) -> None:
     """Verify the integrity of the store; exit code 1 when it is damaged."""
-    with open_memory(file) as memory, console.status("checking"):
+    from rememo.store.sql.verify import VERIFY_PROGRESS
+
+    with open_memory(file) as memory, progress_bar("checking", quiet=json) as progress:
+        VERIFY_PROGRESS.set(progress)
         check = memory.verify()
     if json:
         print_json({"ok": check.ok, **asdict(check)})
@@ -180,6 +194,8 @@ def verify(file: FileArgument, json: JsonOption = False) -> None:
 
 def _local_file(address: str, verb: str) -> Path:
     """Return the file of a location; raises for servers and missing files, without showing a password."""
+    from rememo.engine.opening import file_of
+
     path = file_of(resolve_location(address))
     if path is None:
         raise InvalidInput(f"{without_password(address)} is no file: a server's own tools {verb} what it holds")
@@ -190,6 +206,8 @@ def _local_file(address: str, verb: str) -> Path:
 
 def repair(file: FileArgument, target: Target) -> None:
     """Recover what is readable of a damaged file into a new one; the damaged one is not changed."""
+    from rememo.engine.opening import repair_file
+
     with console.status("reading what can be read"):
         report = repair_file(str(_local_file(file, "repair")), str(target), encryption=load_keyring())
     print_table(["what", "saved"], [[name, f"{count:,}"] for name, count in report.recovered.items()])
@@ -208,10 +226,11 @@ def reembed(
     ] = None,
 ) -> None:
     """Change the embedding model: new vectors are built beside the old ones and swapped in when complete; resumable."""
+    from rememo.engine.embedders import embedder_by_name
+
     embedder = embedder_by_name(model, url=url, dimension=dimension)
-    with open_memory(file, embedder=None) as memory, Progress(console=console) as progress:
-        task = progress.add_task(f"embedding by {embedder.name}", total=None)
-        done = memory.reembed(embedder, progress=lambda done, of: progress.update(task, completed=done, total=of))
+    with open_memory(file, embedder=None) as memory, progress_bar(f"embedding by {embedder.name}") as progress:
+        done = memory.reembed(embedder, progress=progress)
     console.print(f"{done:,} versions have vectors of {embedder.name}", markup=False)
     if model != Settings.load().embedder:
         console.print(f"open it with REMEMO_EMBEDDER={model} from now on, or embedder={model!r}", markup=False)
@@ -263,41 +282,3 @@ def maintain(
 def _describe_scope(scope: Scope) -> str:
     labels = {name: getattr(scope, name) for name in LABELS}
     return " ".join(f"{name}={label}" for name, label in labels.items() if label is not None) or "everywhere"
-
-
-def new_key(
-    file: Annotated[Path | None, typer.Argument(help="Write it to this new file, which only you can read.")] = None,
-) -> None:
-    """Make a new master key for encryption and print it or write it to a file; without it nothing can be read."""
-    if file is None:
-        print(Keyring.new_key())
-        return
-    if file.exists():
-        raise AlreadyExists(f"{file} is there already; choose another file for the key")
-    try:
-        with open_new_text(file) as target:
-            target.write(f"{Keyring.new_key()}\n")
-    except OSError as error:
-        raise InvalidInput(f"the key file {file} could not be written: {error.strerror}") from error
-
-
-def rotate_keys(
-    file: FileArgument,
-    wrap_only: Annotated[bool, typer.Option("--wrap-only", help="Leave the contents encrypted as they are.")] = False,
-) -> None:
-    """Change the keys of an encrypted file: to the first in REMEMO_MASTER_KEY, the former ones behind it."""
-    with open_memory(file) as memory, console.status("sealing"):
-        receipt = memory.rotate_keys(reencrypt=not wrap_only).wait(timeout=24 * 3600)
-    console.print(
-        f"the keys of {without_password(file)} are wrapped anew, {len(receipt.jobs):,} tenants re-encrypted",
-        markup=False,
-    )
-
-
-def drop_key(
-    file: FileArgument, tenant: Annotated[str, typer.Option(help="The tenant to make unreadable for ever.")]
-) -> None:
-    """Delete a tenant's key, which makes its data unreadable for ever."""
-    with open_memory(file, tenant=tenant) as memory:
-        dropped = memory.drop_key(tenant=tenant)
-    console.print(f"{tenant} {'is unreadable now' if dropped else 'had no key'}", markup=False)

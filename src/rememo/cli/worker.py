@@ -8,6 +8,8 @@ import typer
 
 from rememo.cli.memory_location import open_memory, without_password
 from rememo.cli.output import FileArgument, console
+from rememo.cli.progress import polled_progress
+from rememo.engine.engine import Engine
 from rememo.engine.view import view_of
 from rememo.errors import ReadOnlyStore
 from rememo.jobs.heartbeat import LEASE_SECONDS
@@ -30,7 +32,10 @@ def worker(file: FileArgument, once: Once = False, lease: Lease = LEASE_SECONDS)
             raise ReadOnlyStore(f"{without_password(file)} is read-only: run the worker where it can be written")
         working = Worker(engine, lease=lease)
         if once:
-            console.print(f"{working.run_until_idle(timeout=3_600):,} jobs done")
+            waiting = _count_open(engine)
+            with polled_progress("working", waiting, lambda: max(0, waiting - _count_open(engine))):
+                done = working.run_until_idle(timeout=24 * 3_600)
+            console.print(f"{done:,} jobs done")
             return
         over = threading.Event()
         for name in (signal.SIGINT, signal.SIGTERM):
@@ -39,3 +44,9 @@ def worker(file: FileArgument, once: Once = False, lease: Lease = LEASE_SECONDS)
         console.print("working; interrupt to stop")
         over.wait()
         working.stop(30)
+
+
+def _count_open(engine: Engine) -> int:
+    """Return how many jobs of all tenants are not done yet."""
+    jobs = engine.store.health().jobs
+    return jobs.get("waiting", 0) + jobs.get("running", 0)

@@ -23,6 +23,7 @@ from rememo.model.fact import Conflict
 from rememo.model.filters import make_filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.model.times import to_utc
 from rememo.serve.rest.registry import operation_specs
 from rememo.serve.rest.schemas import type_parts
 from rememo.serve.rest.signature import HEADERS, OperationSpec, Parameter
@@ -115,6 +116,8 @@ def encode_argument(parameter: Parameter, value: Any) -> Any:
         return record.id
     if name == "message" and isinstance(record, Record):
         return record.text
+    if isinstance(value, int) and not isinstance(value, bool) and datetime in type_parts(parameter.hint)[1]:
+        value = to_utc(value, name)  # milliseconds since 1970, as a memory in this process takes them
     return _encode_value(name, value)
 
 

@@ -7,7 +7,7 @@ memory are encrypted with a key of their own, which stands in the header wrapped
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ FORMAT = "rememo-export"
 FORMAT_VERSION = 1
 IDS = "derived"
 """What the header says of files whose derived ids have the form they have now; earlier ones say nothing."""
+_TOLD_EVERY = 500
 HEADER_LINE = 1
 """The number of the header's line."""
 
@@ -46,16 +47,26 @@ class Transferred:
 
 
 def export(
-    engine: Engine, scope: Scope, path: str | Path, *, known_at: datetime | None = None, plain: bool = False
+    engine: Engine,
+    scope: Scope,
+    path: str | Path,
+    *,
+    known_at: datetime | None = None,
+    plain: bool = False,
+    progress: Callable[[int], None] | None = None,
 ) -> Transferred:
     """Write a scope to a new file, as it is or as it was known; of an encrypted memory encrypted, unless asked for `plain`.
 
-    Key-value entries, snapshots and jobs belong to a whole tenant only, and to the present.
+    Key-value entries, snapshots and jobs belong to a whole tenant only, and to the present. `progress` is told now and
+    then how many versions are written.
     """
     with new_file(path, "the export") as part:
         lines = _ExportLines(engine, scope, known_at, None if plain else _new_cipher(engine))
         with open_new_text(part, engine.settings.file_permissions) as file:
-            file.writelines(lines)
+            for place, line in enumerate(lines):
+                file.write(line)
+                if progress is not None and place % _TOLD_EVERY == 0:
+                    progress(lines.written.versions)
         counts = lines.written
         if engine.audit is not None:
             # Before the file is there: what cannot be noted is not taken away.

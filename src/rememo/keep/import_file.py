@@ -3,7 +3,7 @@
 import hashlib
 import json
 from base64 import b64decode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -36,19 +36,29 @@ def read_versions(path: Path, engine: Engine, scope: Scope) -> Iterator[StoredVe
     return (entry for entry in _read_entries(path, engine, scope) if isinstance(entry, StoredVersion))
 
 
-def import_file(engine: Engine, scope: Scope, path: str | Path, check_entry: EntryCheck | None = None) -> Transferred:
+def import_file(
+    engine: Engine,
+    scope: Scope,
+    path: str | Path,
+    check_entry: EntryCheck | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Transferred:
     """Bring an export in; what is there already is passed over, so repeating it is harmless.
 
     The whole file is read and checked first: a foreign or damaged one, one with an entry that cannot be, or one that
     contradicts a record here, changes nothing. `check_entry` refuses key-value entries that their readers could not use.
+    `progress` is told how many entries are gone through; each is twice: when it is checked, and when it is stored.
     """
-    source = Path(path)
+    source, passed = Path(path), 0
     for entries in chunks(_read_entries(source, engine, scope, check_entry)):
         if clashing := engine.store.clashes([entry for entry in entries if isinstance(entry, StoredVersion)]):
             raise AlreadyExists(
                 f"conflict: {len(clashing)} records already exist with other content, the first is {clashing[0]!r};"
                 " import into another tenant or file"
             )
+        passed += len(entries)
+        if progress is not None:
+            progress(passed)
     counts = zero_counts()
     ours = _same_model(source, engine)
     for entries in chunks(_read_entries(source, engine, scope, check_entry)):
@@ -64,6 +74,9 @@ def import_file(engine: Engine, scope: Scope, path: str | Path, check_entry: Ent
         for entry in entries:
             if isinstance(entry, KeyValueEntry):
                 counts["keys"] += engine.kv.load(scope.tenant, entry.space, entry.entry)
+        passed += len(entries)
+        if progress is not None:
+            progress(passed)
     if engine.audit is not None:
         engine.audit.record("import", scope, {"outcome": "complete", **counts})
     return Transferred(**counts)

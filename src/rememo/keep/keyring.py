@@ -64,7 +64,7 @@ class Keyring:
     def _from_text(cls, text: str, where: str) -> Self:
         keys = text.replace(",", " ").split()
         if not keys:
-            raise InvalidInput(f"{where} holds no key; make one with Keyring.new_key() or `rememo new-key`")
+            raise InvalidInput(f"{where} holds no key; make one with Keyring.new_key() or `rememo encryption new-key`")
         return cls(*keys)
 
     @staticmethod
@@ -256,7 +256,7 @@ def _parse_key(key: Key) -> bytes:
         what = "characters that are neither base64 nor hex" if decoded is None else "bytes"
         raise InvalidInput(
             f"a master key has {KEY_BYTES} bytes, as they are or as base64 or hex, but this one has {size} {what};"
-            " make one with Keyring.new_key() or `rememo new-key`"
+            " make one with Keyring.new_key() or `rememo encryption new-key`"
         )
     return decoded
 

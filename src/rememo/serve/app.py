@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,6 +28,7 @@ from rememo.serve.limits import requesting_as
 from rememo.serve.mem0 import routes
 from rememo.serve.metrics import RequestMetrics, metrics_endpoint
 from rememo.serve.rest.change_stream import ChangeStreams
+from rememo.serve.rest.docs_page import DOCS_HEADERS, render_docs
 from rememo.serve.rest.openapi import openapi_document
 from rememo.serve.rest.routes import JSON, SPECS, Endpoint, make_endpoint
 from rememo.serve.rest.transfer import audit_export_endpoint, export_endpoint, import_endpoint
@@ -149,7 +150,11 @@ def _health_endpoints(service: Service) -> list[tuple[str, Endpoint]]:
         root = service.options.root_path
         return JSONResponse({**openapi_document(), "servers": [{"url": root}]} if root else openapi_document())
 
-    return [("/healthz", healthz), ("/readyz", readyz), ("/openapi.json", openapi)]
+    async def docs(_: Request) -> Response:
+        """Return the reference of all routes as a page."""
+        return HTMLResponse(render_docs(), headers=DOCS_HEADERS)
+
+    return [("/healthz", healthz), ("/readyz", readyz), ("/openapi.json", openapi), ("/docs", docs)]
 
 
 def _add_route(app: FastAPI, verb: str, path: str, answer: Any) -> None:
@@ -193,7 +198,7 @@ def _handle_routing_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else _SERVER_FAULT
     headers = dict(error.headers or {}) if isinstance(error, HTTPException) else {}
     message = {
-        404: "no such route; GET /openapi.json lists the routes",
+        404: "no such route; GET /docs and /openapi.json list the routes",
         405: f"method {request.method} is not allowed for this route; GET /openapi.json lists the allowed ones",
     }.get(status, "the request cannot be read")
     return Response(error_body(HTTP_CODES.get(status, "invalid_input"), message), status, headers, JSON)

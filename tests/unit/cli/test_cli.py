@@ -151,7 +151,11 @@ def test_an_error_is_one_line_that_says_what_to_do(tmp_path: Path):
 
 @pytest.mark.requirement("encrypt.content")
 def test_an_encrypted_file_from_its_first_key_to_its_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    file, old, new = tmp_path / "a.db", rememo("new-key").stdout.strip(), rememo("new-key").stdout.strip()
+    file, old, new = (
+        tmp_path / "a.db",
+        rememo("encryption", "new-key").stdout.strip(),
+        rememo("encryption", "new-key").stdout.strip(),
+    )
     assert old != new
     monkeypatch.setenv("REMEMO_MASTER_KEY", old)
     assert rememo("add", file, "The kettle is broken").returncode == 0
@@ -159,7 +163,7 @@ def test_an_encrypted_file_from_its_first_key_to_its_last(tmp_path: Path, monkey
     refused = rememo("search", file, "kettle")
     assert (refused.returncode, "key_mismatch" in refused.stderr) == (1, True)
     monkeypatch.setenv("REMEMO_MASTER_KEY", f"{new},{old}")
-    rotated = rememo("rotate-keys", file)
+    rotated = rememo("encryption", "rotate", file)
     assert rotated.returncode == 0, rotated.stderr
     monkeypatch.setenv("REMEMO_MASTER_KEY", new)
     assert "broken" in rememo("search", file, "kettle").stdout
@@ -176,7 +180,7 @@ def test_an_encrypted_file_from_its_first_key_to_its_last(tmp_path: Path, monkey
     assert "kettle" in (tmp_path / "plain.jsonl").read_text()
     for copy in ("b.db", "c.db"):
         assert "broken" in rememo("search", tmp_path / copy, "kettle").stdout
-    assert "unreadable" in rememo("drop-key", file, "--tenant", "default").stdout
+    assert "unreadable" in rememo("encryption", "drop-key", file, "--tenant", "default").stdout
     assert "dropped" in rememo("search", file, "kettle").stderr
     assert "not checked" in rememo("verify", file).stderr
     monkeypatch.setenv("REMEMO_MASTER_KEY", "too short")

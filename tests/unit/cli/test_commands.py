@@ -7,18 +7,22 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from rememo import Memory, Settings
 from rememo.cli.app import cli
+from rememo.cli.groups import COMMANDS as COMMAND_TABLE
+from rememo.cli.groups import OVERVIEW
 from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound
 from rememo.store.postgres.embedded import EmbeddedPostgres
 
 COMMANDS = """
-    serve mcp worker demo add search chat show history facts conflicts graph stats maintain erase export import backup
-    restore verify repair doctor keys migrate copy reembed bench archive audit
+    serve mcp worker demo add search context list forget chat show history facts conflicts graph stats maintain erase export import backup
+    restore verify repair doctor keys migrate copy reembed bench archive audit encryption
 """
 
 
@@ -44,6 +48,64 @@ def file(tmp_path: Path) -> Path:
 def test_every_command_that_is_promised_is_there():
     named = {command.name or getattr(command.callback, "__name__", "") for command in cli.registered_commands}
     assert set(COMMANDS.split()) <= named | {group.name for group in cli.registered_groups}
+
+
+def test_the_overview_knows_every_command_by_the_first_line_of_its_help():
+    loaded: Any = get_command(cli)
+    firsts = {name: str(command.help).split("\n\n")[0] for name, command in loaded.commands.items()}
+    assert {name: command.help for name, command in COMMAND_TABLE.items()} == firsts
+
+
+def test_without_arguments_it_shows_what_one_needs_first(tmp_path: Path):
+    shown = rememo()
+    assert (shown.returncode, shown.stdout) == (0, OVERVIEW)
+    panels = rememo("--help").stdout
+    assert all(f" {name} " in panels for name in COMMAND_TABLE)
+    assert "Erasure, encryption and audit" in panels
+    assert "Did you mean 'search'" in rememo("serach").stderr
+
+
+def test_a_command_loads_no_more_than_it_needs():
+    for arguments in (["--help"], ["search", "--help"], ["stats", "missing.db", "x"]):
+        code = f"import sys; sys.argv[1:] = {arguments}\nfrom rememo.cli import main\ntry: main()\nfinally: print(*sys.modules)"
+        loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stdout
+        assert "rememo.cli.groups" in loaded
+        assert not {"numpy", "apsw", "rememo.memory.memory", "fastapi"} & set(loaded.split())
+
+
+def test_the_file_may_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    missing = rememo("search", "Where do I live?")
+    assert (missing.returncode, "there is no file rememo.db" in missing.stderr) == (1, True)
+    assert rememo("add", "I live in Porto.", "--user", "ana").returncode == 0
+    assert rememo("add", "other.db", "The kettle is broken.").returncode == 0
+    assert "Porto" in rememo("search", "Where do I live?", "--limit", "3").stdout
+    assert "Porto" in rememo("search", "rememo.db", "Where do I live?").stdout
+    assert "Porto" in rememo("context", "Where do I live?").stdout
+    assert json.loads(rememo("list", "--json", "--kind", "note").stdout)[0]["text"] == "I live in Porto."
+    assert "kettle" in rememo("list", REMEMO_URL="other.db").stdout
+    assert "kettle" not in rememo("list").stdout
+    assert rememo("export", "all.jsonl").returncode == 0
+    assert rememo("import", "copy.db", "all.jsonl").returncode == 0
+    lacking = rememo("search")
+    assert (lacking.returncode, "query" in lacking.stderr) == (2, True)
+    assert rememo("list", "rememo.db", "more").returncode == 2
+
+
+def test_every_command_takes_the_short_ids_that_search_prints(tmp_path: Path):
+    file = tmp_path / "a.db"
+    id = rememo("add", file, "The kettle is broken.").stdout.strip()
+    rememo("add", file, "The lamp is broken.")
+    short = id[-8:]
+    assert short in rememo("search", file, "kettle").stdout
+    assert id not in rememo("search", file, "kettle").stdout
+    assert json.loads(rememo("show", file, short, "--json").stdout)["id"] == id
+    assert rememo("forget", file, short).stdout == "forgotten: The kettle is broken.\n"
+    assert "kettle" not in rememo("search", file, "kettle").stdout
+    assert len(json.loads(rememo("history", file, short, "--json").stdout)) == 1
+    assert rememo("erase", file, "--id", short, "--yes").returncode == 0
+    gone = rememo("show", file, short)
+    assert (gone.returncode, "no record's id ends in" in gone.stderr) == (1, True)
 
 
 def test_facts_conflicts_and_graph(file: Path):

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from rememo._version import __version__
 from rememo.keep.export import Transferred
+from rememo.serve.rest.descriptions import describe_parameter
 from rememo.serve.rest.routes import JSON, SPECS
 from rememo.serve.rest.schemas import schema
 from rememo.serve.rest.signature import HEADERS, SCOPE, OperationSpec, Parameter
@@ -36,14 +37,19 @@ _SCOPE_TEXTS: Final = {
     "user": "Read and write only this user's records.",
     "room": "Read and write only this room's records.",
     "pool": "The pool of this name, instead of a room.",
-    "as_of": "Read what was known at this time or snapshot.",
+    "as_of": "Read what was definitions at this time or snapshot.",
 }
 _ERROR: Final = {
     "type": "object",
     "properties": {
         "error": {
             "type": "object",
-            "properties": {"code": {"type": "string"}, "message": {"type": "string"}, "detail": {}},
+            "description": "What went wrong.",
+            "properties": {
+                "code": {"type": "string", "description": "The kind of error, such as `not_found`."},
+                "message": {"type": "string", "description": "What happened, to which thing, and what to do."},
+                "detail": {"description": "More about it for programs."},
+            },
             "required": ["code", "message", "detail"],
         }
     },
@@ -180,7 +186,10 @@ def _operation(call: OperationSpec, definitions: dict[str, Any]) -> dict[str, An
         "description": doc,
         "x-right": operation.right,
         "x-reach": operation.reach,
-        "parameters": [*(_parameter(parameter, definitions) for parameter in parameters), *_scope_parameters()],
+        "parameters": [
+            *(_parameter(parameter, definitions, operation.method_path) for parameter in parameters),
+            *_scope_parameters(),
+        ],
         "responses": {
             str(operation.status): _json_response(_result_schema(call, definitions)),
             **_error_responses(_extra_statuses(call)),
@@ -205,7 +214,11 @@ def _operation(call: OperationSpec, definitions: dict[str, Any]) -> dict[str, An
         needed = [parameter.name for parameter in body if parameter.required]
         shape = {
             "type": "object",
-            "properties": {parameter.name: schema(parameter.hint, definitions) for parameter in body},
+            "properties": {
+                parameter.name: schema(parameter.hint, definitions)
+                | {"description": describe_parameter(operation.method_path, parameter.name)}
+                for parameter in body
+            },
             "required": needed,
             "additionalProperties": operation.more,
         }
@@ -234,9 +247,16 @@ def _result_schema(call: OperationSpec, definitions: dict[str, Any]) -> dict[str
     return {"type": "object", "properties": shapes, "required": list(shapes)}
 
 
-def _parameter(parameter: Parameter, definitions: dict[str, Any]) -> dict[str, Any]:
+def _parameter(parameter: Parameter, definitions: dict[str, Any], operation: str) -> dict[str, Any]:
+    meaning = describe_parameter(operation, parameter.name)
     if parameter.location == "path":
-        return {"name": parameter.name, "in": "path", "required": True, "schema": {"type": "string", "minLength": 1}}
+        return {
+            "name": parameter.name,
+            "in": "path",
+            "required": True,
+            "description": meaning,
+            "schema": {"type": "string", "minLength": 1},
+        }
     if parameter.location == "header":
         says = (
             "A retry with the same key has no further effect."
@@ -251,7 +271,12 @@ def _parameter(parameter: Parameter, definitions: dict[str, Any]) -> dict[str, A
             "schema": {"type": "string"},
         }
     shape = schema(parameter.hint, definitions)
-    description: dict[str, Any] = {"name": parameter.name, "in": "query", "required": parameter.required}
+    description: dict[str, Any] = {
+        "name": parameter.name,
+        "in": "query",
+        "required": parameter.required,
+        "description": meaning,
+    }
     if parameter.as_json:
         return description | {"content": {JSON: {"schema": shape}}}
     return description | {"schema": shape}

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Base64Bytes
 
 from rememo.model.record import Record
 from rememo.model.unset import UNSET, Unset
+from rememo.serve.rest.descriptions import describe_field
 from rememo.serve.serializer import field_names, from_json
 
 _NOT_ON_THE_WIRE = (Path, timedelta)
@@ -79,7 +80,7 @@ def takes_objects(hint: Any) -> bool:
 
 
 def schema(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a type; schemas of objects are added to `known` by name."""
+    """Return the JSON Schema of a type; schemas of objects are added to `definitions` by name."""
     what, parts = type_parts(hint)
     if what == "union":
         choices = [
@@ -120,7 +121,7 @@ def _add_schema(kind: type, definitions: dict[str, Any]) -> None:
     for name in names:
         member = getattr(kind, name, None)
         hint = get_type_hints(member.fget).get("return", Any) if isinstance(member, property) else hints[name]
-        properties[name] = schema(hint, definitions)
+        properties[name] = schema(hint, definitions) | {"description": describe_field(kind, name)}
     says = (kind.__doc__ or "").strip().split("\n")[0]
     shape: dict[str, Any] = {"type": "object", "description": says, "properties": properties, "required": names}
     if hasattr(

@@ -3,6 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import cache
 from itertools import islice
 from typing import Any, ClassVar, Generic
@@ -60,6 +61,8 @@ _RULES = (
     ),
 )
 
+VERIFY_PROGRESS: ContextVar[Callable[[int, int], None] | None] = ContextVar("verify_progress", default=None)
+"""Is told how many checks of a run are done, and of how many."""
 Readable = Callable[[str], FieldCodec | None]
 """Returns a tenant's codec; None when its keys were dropped."""
 
@@ -109,16 +112,22 @@ class SqlVerifier(ABC, Generic[D, C]):
 
     def _faults(self, session: SqlSession) -> Iterator[str]:
         readable: Readable = cache(self._codecs.readable)
-        yield from self._storage_faults(session)
-        for table in self.tables:
-            yield from self._guard(table, self._count(session, table))
-        for fault, sql in (*_RULES, self._job_rule(), *self._own_rules()):
-            yield from self._guard(f"looking for what {fault}", self._rule_faults(session, fault, sql))
-        yield from self._own_faults(session)
-        yield from self._guard("the contents", self._content_faults(session, readable))
+        checks = [self._storage_faults(session)]
+        checks += [self._guard(table, self._count(session, table)) for table in self.tables]
+        checks += [
+            self._guard(f"looking for what {fault}", self._rule_faults(session, fault, sql))
+            for fault, sql in (*_RULES, self._job_rule(), *self._own_rules())
+        ]
+        checks.append(self._own_faults(session))
+        checks.append(self._guard("the contents", self._content_faults(session, readable)))
         if self._codecs.cipher is not None:
-            yield from self._guard("the vectors", self._vector_faults(session, readable))
-        yield from self._guard("the values", self._value_faults(session, readable))
+            checks.append(self._guard("the vectors", self._vector_faults(session, readable)))
+        checks.append(self._guard("the values", self._value_faults(session, readable)))
+        progress = VERIFY_PROGRESS.get()
+        for number, faults in enumerate(checks):
+            if progress is not None:
+                progress(number, len(checks))
+            yield from faults
 
     def _count(self, session: SqlSession, table: str) -> Iterator[str]:
         self._checked[table] = session.value(f"SELECT count(*) FROM {table}")

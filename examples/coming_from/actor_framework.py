@@ -1,21 +1,19 @@
-# Coming from a Python actor framework
+"""Coming from a Python actor framework: theirs as a comment, ours in the line below it."""
 
-For agents that carry a memory of a type of their own, or a `ReactMemory` of messages, tool calls, thoughts and to-dos, as in
-Aitor. There the memory is an object in the process that you export and import; here it is in the file as soon as it
-changes, and many processes share it.
+# For agents that carry a memory of a type of their own, or a `ReactMemory` of messages, tool calls, thoughts and to-dos, as in
+# Aitor. There the memory is an object in the process that you export and import; here it is in the file as soon as it
+# changes, and many processes share it.
 
-```python
 import json
 from dataclasses import dataclass, field
 
 from rememo import Memory, Working
 
 memory = Memory("agents.db")
-```
 
-## A memory of any type
+# ---- A memory of any type
 
-```python
+
 @dataclass
 class UserSession:
     user: str = ""
@@ -32,11 +30,9 @@ print(session.get())
 names = memory.typed("names", [], type=list[str])
 # (not offered)
 session.undo()
-```
 
-## ReactMemory
+# ---- ReactMemory
 
-```python
 agent = memory.scope(agent="react", room="talk-1")
 react = agent.working
 
@@ -57,11 +53,9 @@ react.context.set("carrier", "CTT")
 # memory.todos.append(Todo(…))
 react.todos.add("Answer the question", priority=5)
 print(react.todos.next().text)
-```
 
-## Sessions, pruning, figures
+# ---- Sessions, pruning, figures
 
-```python
 # data = agent.export_memory(); json.dump(data, file, default=str)
 data = json.loads(json.dumps(react.export()))
 # new_agent.import_memory(data)
@@ -79,11 +73,10 @@ stats = react.stats()
 print(stats.messages.by_role, stats.actions.success_rate, stats.thoughts.by_step, stats.bytes.total)
 # agent.add_memory_hook(log_memory_changes)
 agent.hooks.on_change(lambda change: print(change.outcome, change.kind))
-```
 
-## A memory type of your own
+# ---- A memory type of your own
 
-```python
+
 # @dataclass class CustomerSupportMemory: …; class CustomerSupportAgent(ReactAgent): …
 class SupportCase(Working):
     ticket: str = ""
@@ -104,6 +97,5 @@ case.escalate("no answer for a week")
 # agent.get_support_status()
 print(case.ticket, case.level, case.notes)
 memory.close()
-```
 
-`examples/support_case.py` is such an agent, as a program.
+# `examples/support_case.py` is such an agent, as a program.

@@ -1,20 +1,17 @@
-# Coming from a Telegram agent framework
+"""Coming from a Telegram agent framework: theirs as a comment, ours in the line below it."""
 
-For agents that are made in chats: a state for each user while the agent is being created, a key-value store beside it, and
-tables for chats and posts in PostgreSQL. Here all of it is one memory; `Memory("postgresql://…")` keeps it on a server, and
-[Redis](../redis.md) can hold the short-term part.
+# For agents that are made in chats: a state for each user while the agent is being created, a key-value store beside it, and
+# tables for chats and posts in PostgreSQL. Here all of it is one memory; `Memory("postgresql://…")` keeps it on a server, and
+# Redis can hold the short-term part.
 
-```python
 from datetime import UTC, datetime
 
 from rememo import Memory
 
 memory = Memory("agents.db")
-```
 
-## States with an end
+# ---- States with an end
 
-```python
 # enum AgentCreationStep { NAME, PERSONALITY, … }; a TTL of 24 hours
 creation = memory.flow("agent_creation", steps=["name", "personality", "socials", "review"], ttl="24h")
 
@@ -33,22 +30,18 @@ creation.pause("77")
 creation.resume("77")
 # await AgentStateManager.clearState(userId)
 creation.clear("77")
-```
 
-`try { … } catch { clearState; throw }` around the steps is one block here. It pauses or clears, and raises again:
+# `try { … } catch { clearState; throw }` around the steps is one block here. It pauses or clears, and raises again:
 
-```python
 try:
     with creation.run("77", on_error="clear"):
         creation.advance("77", data={"bio": {"agent": "agent123"}})
         raise ConnectionError("the model is down")
 except ConnectionError:
     assert creation.get("77") is None
-```
 
-## The key-value store and user data
+# ---- The key-value store and user data
 
-```python
 # await storeInKV(`user:${walletAddress}`, userData)
 memory.kv.set("user:0xabc", {"username": "ana"}, ttl="1h")
 # await invalidateCache("user:*")
@@ -61,11 +54,9 @@ print(memory.profiles.get("0xabc").fields)
 # clearUserCache(walletAddress): there is nothing to clear, each read asks the store whether the profile has changed
 # DELETE FROM users WHERE wallet_address = …
 memory.profiles.forget("0xabc")  # the data itself is gone, not a copy of it
-```
 
-## Chats and posts
+# ---- Chats and posts
 
-```python
 chat = memory.scope(room="chat-5", user="77")
 # INSERT INTO chat_messages (chat_id, message_id, user_id, user_first_name, username, role, content, timestamp) VALUES …
 first = chat.messages.add(
@@ -85,6 +76,5 @@ print(memory.posts.list())
 # await getRecentLocations()
 print(memory.posts.recent_locations())
 memory.close()
-```
 
-`examples/onboarding.py` is such a flow that survives a restart.
+# `examples/onboarding.py` is such a flow that survives a restart.

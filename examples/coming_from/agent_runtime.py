@@ -1,21 +1,18 @@
-# Coming from an agent runtime
+"""Coming from an agent runtime: theirs as a comment, ours in the line below it."""
 
-For runtimes in the manner of elizaOS: typed memories in rooms, facts, relationships, documents, and a state that providers
-compose. A room is a room, `userId` and `agentId` are the labels user and agent, `type` is the kind. Embeddings are made when
-something is stored; there is no model to call for them.
+# For runtimes in the manner of elizaOS: typed memories in rooms, facts, relationships, documents, and a state that providers
+# compose. A room is a room, `userId` and `agentId` are the labels user and agent, `type` is the kind. Embeddings are made when
+# something is stored; there is no model to call for them.
 
-```python
 from datetime import UTC, datetime, timedelta
 
 from rememo import Memory, Settings
 
 memory = Memory("runtime.db", settings=Settings(archive="archive"))
 room = memory.scope(room="room-1", user="john", agent="eliza")
-```
 
-## Storing
+# ---- Storing
 
-```python
 # runtime.createMemory({type: MESSAGE, content: {text, role: "user", name}, roomId, userId, metadata})
 said = room.messages.add("user", "My favourite colour is blue.", name="John", metadata={"platform": "discord"})
 # runtime.createMemory({type: FACT, content: {subject, predicate, object}, roomId})
@@ -27,11 +24,9 @@ room.add_many(["One", {"text": "Two", "metadata": {"platform": "discord"}}])
 # runtime.createMemory({…, embedding})
 vector = [0.0] * 255 + [1.0]
 room.add("Important", embedding=vector)
-```
 
-## Finding
+# ---- Finding
 
-```python
 # runtime.searchMemories("previous conversation about colors", 10)
 room.search("previous conversation about colours", limit=10)
 # runtime.searchMemories({query, type: FACT, roomId, limit: 5})
@@ -48,11 +43,9 @@ memory.scope(room="room-1").list(kind="message", limit=50)
 memory.scope(user="john").facts.list()
 # runtime.getAllRooms()
 print(memory.rooms())
-```
 
-## Facts, relationships, documents
+# ---- Facts, relationships, documents
 
-```python
 # facts are extracted in the background
 said.wait()
 # runtime.getFacts({subject: "john", limit: 10})
@@ -73,11 +66,10 @@ manual = room.documents.add(title="Manual", text="Press the red button to config
 print(room.documents.search("how do I configure it?", limit=5)[0].text)
 # runtime.getDocumentChunks(id, {relevant_to})
 room.documents.chunks(manual.id, relevant_to="configure")
-```
 
-## State
+# ---- State
 
-```python
+
 # runtime.registerProvider({name: "weather", get: async () => ({text, values, data})})
 @memory.provider("weather")
 def weather(asked):
@@ -90,11 +82,9 @@ state = room.compose("Do I need an umbrella?", include=["weather", "facts"])
 print(state.values["weather"], state.data["facts"], state.text)
 # new StateCache(1000, 300000): the same, and dropped at once when something within reach changes
 room.compose("Do I need an umbrella?", include=["weather", "facts"])
-```
 
-## Cleaning up
+# ---- Cleaning up
 
-```python
 # MemoryCleanupService: MAX_MESSAGE_AGE of 30 days, MAX_FACTS_PER_ROOM of 1000, orphaned relationships
 for policy in ("messages", "facts", "orphans"):
     memory.retention.use(policy)
@@ -109,4 +99,3 @@ room.delete_where(kind="message", before=datetime.now(UTC) - timedelta(days=30))
 # runtime.clearRoomMemories(roomId)
 memory.scope(room="room-1").clear()
 memory.close()
-```

@@ -1,10 +1,9 @@
-# Coming from a video agent's API
+"""Coming from a video agent's API: theirs as a comment, ours in the line below it."""
 
-For services whose agents keep a table of `MemoryRecord`s (message id, role, content, timestamp) in a folder that is named
-after the agent, build a chat history from the latest 20 with an image, and offer a reset over HTTP.
-`examples/base_agent.py` is such an agent, `examples/image_agent.py` the service.
+# For services whose agents keep a table of `MemoryRecord`s (message id, role, content, timestamp) in a folder that is named
+# after the agent, build a chat history from the latest 20 with an image, and offer a reset over HTTP.
+# `examples/base_agent.py` is such an agent, `examples/image_agent.py` the service.
 
-```python
 import base64
 from datetime import UTC, datetime
 from os import environ
@@ -15,11 +14,9 @@ from rememo import Memory, Settings
 size = int(environ.get("AGENT_MEMORY_SIZE", "20"))
 settings = Settings.load()  # what Rememo itself has settings for: REMEMO_… and rememo.toml
 pixel = base64.b64decode("R0lGODlhAQABAAAAACwAAAAAAQABAAA=")
-```
 
-## The memory
+# ---- The memory
 
-```python
 # memory = Memory("agent_1"); there each start empties it, here it is kept
 memory = Memory("agents.db", settings=settings).scope(agent="agent_1")
 # memory.insert(MemoryRecord(message_id="msg_001", role="user", content="Hello", timestamp=datetime.now()))
@@ -38,20 +35,16 @@ memory.messages.history(after=datetime(2026, 1, 1, tzinfo=UTC), before=datetime(
 print(memory.search("what was asked?", limit=5)[0].text)
 # SharedMemoryPool().get_pool("group-1"): a future extension there
 memory.pool("group-1").add("The demo is on Friday.")
-```
 
-## What the model is shown
+# ---- What the model is shown
 
-```python
 # agent._build_chat_history(system_prompt, user_message, image_base64, n=20)
 history = memory.messages.for_model(system="Be brief.", user="What is on it?", image=pixel, limit=size)
 assert [turn["role"] for turn in history] == ["system", "user", "user", "assistant", "user"]
 assert history[-1]["content"][1]["image_url"]["url"].startswith("data:image/gif;base64,")
-```
 
-## Reset, tracing, trouble
+# ---- Reset, tracing, trouble
 
-```python
 # memory.reset_memory(); memory = Memory(agent_name)
 memory.clear()  # usable at once; the past is still there for as_of() until it is erased
 assert memory.messages.history() == []
@@ -62,4 +55,3 @@ print(memory.verify().ok)  # a damaged file is named, and `rememo repair` saves 
 # shutil.disk_usage("."): if it is low, reset
 print(memory.stats().file_bytes)  # a full disk is an error that loses nothing
 memory.close()
-```
