@@ -120,7 +120,7 @@ def serve(
 
             def announce() -> None:
                 console.print(
-                    f"dashboard: {address}\nAPI: {address}/openapi.json (its routes are below /v1)\n"
+                    f"dashboard: {address}\nAPI: {address}/docs (its routes are below /v1)\n"
                     f"serving {without_password(file)}{f' with {count} workers' if count > 1 else ''}; Ctrl+C stops it",
                     soft_wrap=True,
                     markup=False,

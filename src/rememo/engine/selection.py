@@ -18,7 +18,7 @@ from rememo.model.record import Record
 from rememo.recall.answers.claim import Claim, ClaimQuestion
 from rememo.recall.answers.selector import AnswerSelector, Verdict
 from rememo.recall.asked import asked_predicates
-from rememo.recall.tense import asks_about_past
+from rememo.recall.tense import asks_about_past, is_plain_question
 
 MOST_CLAIMS: Final = 16
 """How many of the first hits are looked at."""
@@ -28,8 +28,8 @@ SMALL: Final = 24
 """Records of a scope in which all that was said is looked at."""
 _WHOLE, _NONE = 200, 2_000
 """Terms that a scope is indexed under up to which the network decides alone, and from which the scores do."""
-_OUTDATED: Final = 0.5
-"""The probability from which a claim counts as outdated."""
+_OUTDATED: Final = 0.45
+"""The probability from which a claim counts as outdated: that it is, and that what leads is the answer."""
 _OF_SCORE: Final = 0.3
 """How much the logarithm of the score counts beside the network's: from 0 to 0.3 the figures of lives stay within a point, and
 what was found by its words is not passed over for what was not on a whim."""
@@ -40,6 +40,8 @@ _SURE: Final = math.log(0.5)
 _SEVERAL_SENTENCES: Final = re.compile(r"[.!?]\s+\S")
 _LEAST_SCORE: Final = 0.02
 _WORD: Final = re.compile(r"\w+")
+_SHORT: Final = 6
+"""Words of a question that states nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +81,11 @@ class Selection:
         """Return what a hit states; None for kinds that state nothing of a person, and where the speaker is unknown."""
         record, is_fact = _origin(hit), hit.record.kind == "fact"
         speaker = " ".join(str(record.data.get("name") or record.scope.user or "").casefold().split())
-        # The question itself is often a message of the conversation by now; it answers nothing.
+        # Who only asks states nothing (in a longer question something often is stated), and the question itself is often a
+        # message of the conversation by now.
+        asks = not is_fact and len(record.text.split()) <= _SHORT and is_plain_question(record.text)
         repeats = self.question.text.strip().casefold() in record.text.casefold()
-        if hit.record.kind not in ("message", "note", "fact") or not speaker or repeats:
+        if hit.record.kind not in ("message", "note", "fact") or not speaker or asks or repeats:
             return None
         is_of_kind = is_fact and predicate_of(hit.record) in predicates
         is_meant = is_of_kind and self._means(str(hit.record.data.get("subject", "")))
@@ -131,7 +135,7 @@ class Selection:
             hit.id
             for hit in hits
             if hit.id in verdicts
-            and verdicts[hit.id].outdated >= _OUTDATED
+            and verdicts[hit.id].outdated * math.exp(verdicts[answer.id].answers) >= _OUTDATED
             and _can_replace(answer, hit)
             and not _is_aside(claims[hit.id])
             and not self._is_rejected(hit, answer)

@@ -57,7 +57,8 @@ def test_it_is_part_of_the_text_and_about_as_long_as_it_may_be(text: str, most: 
     shortened = short(text, ["hike", "trail"], most)
     for part in shortened.split("…"):
         assert part.strip() in text
-    assert count(COUNTER, shortened) <= most + 2 * shortened.count("…")
+    # One more: without the space at its end a text may count more than with it.
+    assert count(COUNTER, shortened) <= most + 1 + 2 * shortened.count("…")
 
 
 @pytest.mark.parametrize("text", ["word " * 400_000, "字" * 400_000, "x" * 1_000_000, "One. " * 200_000])

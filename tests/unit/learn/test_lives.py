@@ -9,12 +9,12 @@ from rememo.bench.lives.judge import measure
 DATA = Path(__file__).parents[2] / "data"
 # Some points below what is reached, so that only a real loss is noticed.
 LEAST = {
-    "plain_lives": {"first now": 0.85, "first past": 0.93, "context now": 0.81, "context past": 0.98},
-    "everyday_lives": {"first now": 0.84, "first past": 0.92, "context now": 0.7, "context past": 0.98},
-    "steady_lives": {"first now": 0.82, "context now": 0.96},
+    "plain_lives": {"first now": 0.84, "first past": 0.93, "context now": 0.82, "context past": 0.98},
+    "everyday_lives": {"first now": 0.8, "first past": 0.93, "context now": 0.7, "context past": 0.98},
+    "changing_lives": {"first now": 0.83, "first past": 0.82, "context now": 0.79, "context past": 0.96},
+    "long_lives": {"first now": 0.64, "first past": 0.7, "context now": 0.46, "context past": 0.82},
+    "steady_lives": {"first now": 0.78, "context now": 0.96},
 }
-
-
 HELD_OUT = ("everyday_lives", "changing_lives", "long_lives")
 """Those of which only the part that nothing was fitted to is asked."""
 
