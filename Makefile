@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # uv takes a fifth of pip's time. Where only pip knows the index: make serve INSTALL=".venv/bin/python -m pip install"
 INSTALL = $(BIN)/uv pip install --python $(BIN)/python
+# The processors are busy with tests already: arrays that are multiplied by several threads only wait for each other.
+export OPENBLAS_NUM_THREADS ?= 1
 QUICK = $(addprefix tests/unit/,model text extract test_public_names.py test_settings.py)
 
 .PHONY: serve check test oldest frameworks models release soak docs lint types imports bench clean quick-types quick-tests
