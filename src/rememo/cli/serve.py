@@ -216,10 +216,11 @@ def _supervise(config: Mapping[str, Any], count: int, listening: socket.socket, 
     limits = SharedLimits(descriptor)
     # They find the packages that this process found, however it was started: not those of the folder they are started in.
     path = os.pathsep.join(map(os.path.abspath, sys.path))
+    # A core is busy with a worker of its own: several threads of one that multiply arrays would wait for each other.
+    environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
     supervisor = Supervisor(
-        [sys.executable, "-P", "-c", _WORKER], count, listening, [descriptor], {**os.environ, "PYTHONPATH": path},
-        limits.forget, ready,
-    )  # fmt: skip
+        [sys.executable, "-P", "-c", _WORKER], count, listening, [descriptor], environment, limits.forget, ready
+    )
     with closing(limits), ExitStack() as stack:
         return supervisor.run(
             {
