@@ -2,6 +2,7 @@
 
 import ast
 import os
+import runpy
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from hypothesis import settings
 # The shipped suites are plain modules: without this their failed asserts would not say what they compared.
 pytest.register_assert_rewrite("rememo.testing")
 
-from rememo.testing.postgres import DatabasePool, lend_databases  # noqa: E402 - after the line above
+from rememo.testing.postgres import StorePool, lend_databases  # noqa: E402 - after the line above
 from rememo.testing.redis import RedisPrefixes, lend_prefixes, servers  # noqa: E402
 
 # The same examples in every automatic run, so that a failure there is one of the change and not of the dice.
@@ -71,10 +72,16 @@ def find_marks() -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="session")
-def databases() -> Iterator[DatabasePool]:
+def databases() -> Iterator[StorePool]:
     """Give clean databases on a PostgreSQL server: one's own, or one that is started with the first test that asks."""
     with lend_databases() as given:
         yield given
+
+
+@pytest.fixture(scope="session")
+def pgbouncer() -> str:
+    """Return the program of the pooler, which is installed when it is missing."""
+    return runpy.run_path(str(TESTS.parent / "tools" / "pgbouncer.py"))["pgbouncer"]()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from rememo.testing.filters import FilterSuite
 from rememo.testing.history import HistorySuite
 from rememo.testing.integrity import IntegritySuite
 from rememo.testing.key_values import KeyValueSuite
-from rememo.testing.postgres import DatabasePool
+from rememo.testing.postgres import StorePool
 from rememo.testing.quarantine import QuarantineSuite
 from rememo.testing.records import ChangeSuite, RecordSuite
 from rememo.testing.rollback import RollbackSuite
@@ -35,7 +35,7 @@ class OnPostgres(Suite):
     encryption: ClassVar[Keyring | None] = None
 
     @pytest.fixture
-    def open_memory(self, clock: ManualClock, databases: DatabasePool) -> Iterator[OpenMemory]:  # pyright: ignore[reportIncompatibleMethodOverride] - fixtures may yield
+    def open_memory(self, clock: ManualClock, databases: StorePool) -> Iterator[OpenMemory]:  # pyright: ignore[reportIncompatibleMethodOverride] - fixtures may yield
         opened: list[Memory] = []
         names: dict[str, str] = {}
 

@@ -195,7 +195,11 @@ def test_tables_of_later_migrations_have_walls_and_rights(places: Walled, place:
     with psycopg.connect(places.url(place, owner=True), autocommit=True, options="-c search_path=rememo") as connection:
         # As an owner who is no superuser: policies hold that one too.
         migrate(connection, "rememo", "here", steps=(*migrations(), later))
-        assert has_row_level_security(connection)
+        assert has_row_level_security(connection, "rememo")
+        assert connection.execute("SELECT current_setting('rememo.everywhere', true)").fetchone() == ("",)
+        connection.execute(
+            "SELECT set_config('rememo.tenant', '', false), set_config('rememo.everywhere', 'on', false)"
+        )
         assert connection.execute("SELECT count(*) FROM records WHERE source = 'moved'").fetchone() == (8,)
         connection.execute("INSERT INTO later VALUES ('one', 'a'), ('two', 'b')")
     monkeypatch.setattr(migrating, "migrations", lambda: (*migrations(), later))

@@ -7,7 +7,7 @@ import os
 import random
 import select
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
@@ -18,11 +18,16 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from rememo.errors import Closed, StorageError
 from rememo.store.postgres.address import PostgresAddress
 from rememo.store.postgres.citus import distributed_tables
+from rememo.store.postgres.connector import SETTINGS, Connector
 from rememo.store.postgres.errors import CLOSED, Unknown, starting, translate
 from rememo.store.postgres.migrate import migrate, vector_type
-from rememo.store.postgres.row_level_security import SET_TENANT, TENANT_SETTING, has_row_level_security, leakproof_state
+from rememo.store.postgres.row_level_security import (
+    TENANT_SETTING,
+    has_row_level_security,
+    leakproof_state,
+    tenant_settings,
+)
 from rememo.store.postgres.session import PostgresSession
-from rememo.store.postgres.tenant_guard import current_tenant
 from rememo.store.postgres.types import adapters
 from rememo.store.sql.session import Values
 
@@ -30,24 +35,12 @@ T = TypeVar("T")
 
 _TRIES = 4
 _FIRST_PAUSE = 0.05
-# Statements are made for the indexes they use, which a planner that has not counted the rows yet would pass over.
-# Compiling them would cost more than to run them. A client that is cut off in the middle of a write must not hold its
-# tenant's row for ever.
-_SESSION = "-c enable_seqscan=off -c jit=off -c TimeZone=UTC -c idle_in_transaction_session_timeout=60s"
-# Statements see what others committed before them, whatever the server's default is: writers rely on it.
-_ISOLATION = "-c default_transaction_isolation=read\\ committed"
-# A server that is gone without a word is noticed after half a minute, not after hours.
-_LINE = {
-    "connect_timeout": 10,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 4,
-    "tcp_user_timeout": 30_000,
-}
 _ROLLED_BACK = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
 _PARTITION = """SELECT part FROM generate_series(0, 15) AS part
 WHERE satisfies_hash_partition(%s::regclass, 16, part, %s::text)"""
-_PREPARED = 300
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+# A receipt promises that the write is on the disk, whatever the server's default is.
+_DURABLE = "set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'on'), {})"
 _MOST_TENANTS = 100_000
 
 # Connections of a parent process: closing them here would end its sessions, so they are kept and never used.
@@ -62,21 +55,15 @@ class PostgresDatabase:
         self.schema = address.schema
         self._address = address
         self._busy_timeout = max(busy_timeout, 0.001)
-        self._options = " ".join(
-            (
-                f"-c search_path={address.schema},public",
-                _SESSION,
-                f"-c lock_timeout={max(1, int(busy_timeout * 1000))}",
-                "-c synchronous_commit=off" if durability == "fast" else "",
-                address.options,
-                _ISOLATION,
-            )
-        )
+        settings = {**SETTINGS, "lock_timeout": str(max(1, int(busy_timeout * 1000)))}
+        if durability == "fast":
+            settings["synchronous_commit"] = "off"
+        self._connector = Connector(address, settings)
         self._durable = durability != "fast"
         self._closed = False
         self._partitions: dict[str, str] = {}
-        self._context: Any = None
-        self.has_pgvector = False
+        self.pgvector_schema: str | None = None
+        """The schema that pgvector's types and operators are in."""
         self.row_level_security = False
         """Whether the server itself keeps tenants apart: then each transaction must say whose it is."""
         self.index_hidden = False
@@ -89,45 +76,41 @@ class PostgresDatabase:
 
     # ---- connections
 
+    @property
+    def has_pgvector(self) -> bool:
+        """Whether vectors are kept in pgvector's type."""
+        return self.pgvector_schema is not None
+
+    @property
+    def pooled(self) -> bool:
+        """Whether a pooler lends connections for a transaction at a time: then nothing can be listened to."""
+        return self._connector.pooled
+
+    def _configure(self, connection: "psycopg.Connection[Any]") -> None:
+        if self._durable and not self.pooled:
+            connection.execute(f"SELECT {_DURABLE.format('false')} WHERE current_setting('synchronous_commit') = 'off'")
+
     def _connect(self) -> "psycopg.Connection[Any]":
-        connection = psycopg.connect(self._address.conninfo, **self._arguments())
+        connection = self._connector.connect()
         self._configure(connection)
         return connection
 
-    def _arguments(self) -> dict[str, Any]:
-        return {
-            "autocommit": True,
-            "options": self._options,
-            "client_encoding": "utf8",
-            "application_name": "rememo",
-            "context": self._context,
-            **{name: value for name, value in _LINE.items() if name not in self._address.named},
-        }
-
-    def _configure(self, connection: "psycopg.Connection[Any]") -> None:
-        connection.prepared_max = _PREPARED
-        if self._durable:
-            # A receipt promises that the write is on the disk, whatever the server's default is.
-            connection.execute(
-                "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
-            )
-
     def _prepare_store(self) -> None:
         with self._seam(), self._first() as connection:
-            migrate(connection, self._address.schema, self.place, wait=self._busy_timeout)
-            oid, self.has_pgvector = vector_type(connection)
-            self.row_level_security = has_row_level_security(connection)
+            migrate(connection, self.schema, self.place, wait=self._busy_timeout, pooled=self.pooled)
+            oid, self.pgvector_schema = vector_type(connection, self.schema)
+            self.row_level_security = has_row_level_security(connection, self.schema)
             self.index_hidden = self.row_level_security and leakproof_state(connection)[0]
             self.distributed = bool(distributed_tables(connection, self.schema))
         self.vector_type = oid
-        self._context = adapters(oid)
+        self._connector.adapters = adapters(oid)
 
     def _first(self) -> "psycopg.Connection[Any]":
         """Return a connection; a server that is just starting is waited for."""
         ends, pause = time.monotonic() + self._busy_timeout, _FIRST_PAUSE
         while True:
             try:
-                return self._connect()
+                return self._connector.first()
             except psycopg.OperationalError as error:
                 if not starting(error) or time.monotonic() > ends:
                     raise
@@ -137,7 +120,7 @@ class PostgresDatabase:
     def _make_pool(self) -> "ConnectionPool[psycopg.Connection[Any]]":
         return ConnectionPool(
             self._address.conninfo,
-            kwargs=self._arguments(),
+            kwargs=self._connector.arguments,
             configure=self._configure,
             min_size=0,
             max_size=self._address.pool_size,
@@ -217,25 +200,40 @@ class PostgresDatabase:
 
     # ---- statements
 
+    def _session(self, connection: "psycopg.Connection[Any]") -> PostgresSession:
+        return PostgresSession(connection, self.schema, row_level_security=self.row_level_security)
+
+    def _settings(self) -> tuple[str, Sequence[str]] | None:
+        """Return the statement that tells a transaction what it needs to know, if that is anything."""
+        settings = self._connector.transaction_settings
+        if self.row_level_security:
+            settings |= tenant_settings()
+        if not settings:
+            return None
+        calls = ["set_config(%s, %s, true)"] * len(settings)
+        if self.pooled and self._durable:
+            calls.append(_DURABLE.format("true"))
+        return f"SELECT {', '.join(calls)}", [text for setting in settings.items() for text in setting]
+
     def _one(self, connection: "psycopg.Connection[Any]", sql: str, values: Values) -> "psycopg.Cursor[Any]":
         """Run one statement as a transaction of its own, within what may be reached."""
-        session = PostgresSession(connection)
-        if not self.row_level_security:
+        session, settings = self._session(connection), self._settings()
+        if settings is None:
             return session.execute(sql, values)
         # In one way there and back: what is between two ends of a pipeline is one transaction.
         with connection.pipeline():
-            session.execute(SET_TENANT, _tenant_settings())
+            session.execute(*settings)
             return session.execute(sql, values)
 
     def _begin(self, connection: "psycopg.Connection[Any]", sql: str) -> PostgresSession:
         """Begin a transaction, within what may be reached."""
-        session = PostgresSession(connection, row_level_security=self.row_level_security)
-        if not self.row_level_security:
+        session, settings = self._session(connection), self._settings()
+        if settings is None:
             session.execute(sql)
         else:
             with connection.pipeline():
                 session.execute(sql)
-                session.execute(SET_TENANT, _tenant_settings())
+                session.execute(*settings)
         return session
 
     # ---- reads
@@ -291,7 +289,7 @@ class PostgresDatabase:
 
         def begin(connection: "psycopg.Connection[Any]") -> T:
             nonlocal unsure
-            session = self._begin(connection, "BEGIN")
+            session = self._begin(connection, _BEGIN)
             result = done(session) if unsure and done is not None else None
             if result is None:
                 result = run(session)
@@ -310,7 +308,7 @@ class PostgresDatabase:
     def alone(self, run: Callable[[PostgresSession], T]) -> T:
         """Run a function whose statements must not be inside a transaction, such as `VACUUM`."""
         with self._seam(), self._lent() as connection:
-            return run(PostgresSession(connection))
+            return run(self._session(connection))
 
     def write_at_once(self, sql: str, values: Values = ()) -> Any:
         """Run one statement as a transaction of its own; returns its first row. It is never run a second time."""
@@ -347,11 +345,6 @@ class PostgresDatabase:
                 self._pool.close()
             else:
                 _inherited.append(self._pool)
-
-
-def _tenant_settings() -> tuple[str, str]:
-    tenant = current_tenant()
-    return ("", "on") if tenant is None else (tenant, "")
 
 
 def _cut(connection: "psycopg.Connection[Any]") -> bool:

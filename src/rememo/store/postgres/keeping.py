@@ -72,7 +72,7 @@ ORDER BY tenant COLLATE "C\""""
 _ALL_JOBS = "SELECT state, count(*) FROM jobs GROUP BY state"
 _JOBS = "SELECT state, count(*) FROM jobs WHERE tenant = %s GROUP BY state"
 _SIZE = """SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
-WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"""
+WHERE relnamespace = %s::regnamespace AND relkind = 'r'"""
 
 
 class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPart):
@@ -267,7 +267,7 @@ class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPa
                 lacks[_READ_ONLY] = _WRITE_ELSEWHERE
             return StoreHealth(
                 jobs=dict(session.rows(_ALL_JOBS)),
-                file_bytes=session.value(_SIZE),
+                file_bytes=session.value(_SIZE, (self._database.schema,)),
                 log_bytes=0,
                 free_bytes=0,
                 disk_bytes=None,
@@ -290,7 +290,7 @@ class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPa
                 kinds=kinds,
                 jobs=dict(session.rows(_JOBS, (tenant,))),
                 keys=keys,
-                file_bytes=session.value(_SIZE),
+                file_bytes=session.value(_SIZE, (self._database.schema,)),
                 log_bytes=0,
                 free_bytes=0,
             )

@@ -12,20 +12,25 @@ from typing import Any, LiteralString, cast
 import psycopg
 from psycopg import sql
 
-from rememo.errors import IncompatibleStore
+from rememo.errors import IncompatibleStore, StorageError
 from rememo.store.migrations import Migration, MigrationOptions, MigrationPlan, Recorded, outstanding, read_migrations
 from rememo.store.postgres.citus import distributed_tables, distribution
 from rememo.store.postgres.row_level_security import has_row_level_security, policy_statements
 
 _TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
-_RECORDED = "SELECT number, hash, phase FROM migrations"
-_RECORD = "INSERT INTO migrations (number, name, hash, phase) VALUES (%s, %s, %s, %s)"
+_RECORDED = sql.SQL("SELECT number, hash, phase FROM {}.migrations")
+_RECORD = sql.SQL("INSERT INTO {}.migrations (number, name, hash, phase) VALUES (%s, %s, %s, %s)")
 _MAKE = """CREATE TABLE IF NOT EXISTS migrations
 (number integer PRIMARY KEY, name text NOT NULL, hash text NOT NULL, phase text NOT NULL)"""
-_TYPES = """SELECT atttypid::bigint, format_type(atttypid, NULL) FROM pg_attribute
-WHERE attrelid = 'vectors'::regclass AND attname = 'vector'"""
+_TYPES = """SELECT atttypid::bigint, CASE WHEN typname <> 'bytea' THEN typnamespace::regnamespace::text END
+FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid WHERE attrelid = %s::regclass AND attname = 'vector'"""
 # A change of a table waits for those who use it, and all who come after wait behind it: so it waits for a moment only, and
 # tries again later.
+# What bounds a question does not bound the making of tables and indexes. Policies hold the owner of the tables too, and a step
+# works on all tenants. Steps name tables alone. All of it ends with the transaction.
+_SETTINGS = """SELECT set_config('lock_timeout', %s, true), set_config('statement_timeout', '0', true),
+set_config('rememo.tenant', '', true), set_config('rememo.everywhere', 'on', true), set_config('search_path', %s, true)"""
+_ALONE = "SELECT set_config('search_path', %s, false), set_config('statement_timeout', '0', false)"
 _SHORTLY = "SET LOCAL lock_timeout = '1s'"
 _PAUSE = 0.5
 
@@ -57,12 +62,13 @@ def migrate(
     wishes: MigrationOptions | None = None,
     *,
     wait: float = 30.0,
+    pooled: bool = False,
     steps: Sequence[Migration] = (),
 ) -> MigrationPlan:
     """Bring a schema up to date and return what was done; one that this Rememo does not understand is refused untouched.
 
-    `wait` is how many seconds others may use a table that is to be changed. The connection is left with what only a
-    migration may have: it is to be closed afterwards.
+    `wait` is how many seconds others may use a table that is to be changed. A connection that a pooler lends for a transaction
+    at a time takes no step whose statements run one by one.
     """
     due = plan(connection, schema, place, wishes, steps=steps)
     if not due.steps:
@@ -70,18 +76,13 @@ def migrate(
     # Without the right to add it, or without it on the server, vectors are kept as plain bytes.
     with suppress(psycopg.Error), connection.transaction():
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    prepare(connection)
+    if pooled and (lonely := next((step for step in due.steps if step.one_by_one), None)) is not None:
+        raise StorageError(
+            f"the step {lonely.name} cannot be taken through a pooler such as PgBouncer; run `rememo migrate` with the address"
+            " of the server itself"
+        )
     taken = [step for step in due.steps if _taken(connection, schema, place, step, wait)]
     return MigrationPlan(place=place, steps=tuple(taken), waiting=due.waiting)
-
-
-def prepare(connection: "psycopg.Connection[Any]") -> None:
-    """Give a connection what only a migration may have."""
-    # What bounds a question does not bound the making of tables and indexes.
-    connection.execute("SET statement_timeout = 0")
-    # Policies hold the owner of the tables too, and a step works on all tenants.
-    connection.execute("SET rememo.tenant = ''")
-    connection.execute("SET rememo.everywhere = 'on'")
 
 
 def _taken(connection: "psycopg.Connection[Any]", schema: str, place: str, step: Migration, wait: float) -> bool:
@@ -90,7 +91,7 @@ def _taken(connection: "psycopg.Connection[Any]", schema: str, place: str, step:
         return _taken_one_by_one(connection, schema, place, step)
 
     def take() -> bool:
-        hold(connection, schema)
+        hold(connection, schema, wait)
         if step.number in _recorded(connection, schema, place):
             return False
         # Asked for first: even IF NOT EXISTS needs a right that the owner of a ready-made schema may not have.
@@ -98,7 +99,7 @@ def _taken(connection: "psycopg.Connection[Any]", schema: str, place: str, step:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
         connection.execute(_MAKE)
         connection.execute(cast("LiteralString", step.sql))
-        _record(connection, step)
+        _record(connection, schema, step)
         follow_up(connection, schema)
         return True
 
@@ -107,27 +108,35 @@ def _taken(connection: "psycopg.Connection[Any]", schema: str, place: str, step:
 
 def _taken_one_by_one(connection: "psycopg.Connection[Any]", schema: str, place: str, step: Migration) -> bool:
     lock = (_lock(schema),)
+    # What is told to the whole connection here ends with it: it is nobody else's, and is closed after a migration.
+    connection.execute(_ALONE, (_path(schema),))
     connection.execute("SELECT pg_advisory_lock(%s)", lock)
     try:
         if step.number in _recorded(connection, schema, place):
             return False
         for statement in step.one_by_one:
             connection.execute(cast("LiteralString", statement))
-        _record(connection, step)
+        _record(connection, schema, step)
     finally:
         with suppress(psycopg.Error):
             connection.execute("SELECT pg_advisory_unlock(%s)", lock)
     return True
 
 
-def hold(connection: "psycopg.Connection[Any]", schema: str) -> None:
+def settle(connection: "psycopg.Connection[Any]", schema: str, wait: float) -> None:
+    """Give a transaction what only a migration may have."""
+    connection.execute(_SETTINGS, (str(max(1, int(wait * 1000))), _path(schema)))
+
+
+def hold(connection: "psycopg.Connection[Any]", schema: str, wait: float) -> None:
     """Keep others from migrating until the transaction ends: they wait here, and find it done."""
+    settle(connection, schema, wait)
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock(schema),))
     connection.execute(_SHORTLY)
 
 
-def _record(connection: "psycopg.Connection[Any]", step: Migration) -> None:
-    connection.execute(_RECORD, (step.number, step.name, step.hash, step.phase))
+def _record(connection: "psycopg.Connection[Any]", schema: str, step: Migration) -> None:
+    connection.execute(_RECORD.format(sql.Identifier(schema)), (step.number, step.name, step.hash, step.phase))
 
 
 def patiently(connection: "psycopg.Connection[Any]", run: Callable[[], bool], wait: float) -> bool:
@@ -145,7 +154,7 @@ def patiently(connection: "psycopg.Connection[Any]", run: Callable[[], bool], wa
 
 def follow_up(connection: "psycopg.Connection[Any]", schema: str) -> None:
     """Do to tables that a step has made what was done to the others before."""
-    if has_row_level_security(connection):
+    if has_row_level_security(connection, schema):
         for statement in policy_statements(connection, schema):
             connection.execute(statement)
     if distributed_tables(connection, schema):
@@ -153,12 +162,12 @@ def follow_up(connection: "psycopg.Connection[Any]", schema: str) -> None:
             connection.execute(statement)
 
 
-def vector_type(connection: "psycopg.Connection[Any]") -> tuple[int, bool]:
-    """Return the type of the vectors in this store, and whether it is pgvector's."""
-    row = connection.execute(_TYPES).fetchone()
+def vector_type(connection: "psycopg.Connection[Any]", schema: str) -> tuple[int, str | None]:
+    """Return the type of the vectors in a store, and the schema that pgvector is in; None where they are bytes."""
+    row = connection.execute(_TYPES, (f"{schema}.vectors",)).fetchone()
     if row is None:
         raise IncompatibleStore("the table of vectors is gone; restore the store from a backup")
-    return row[0], row[1] != "bytea"
+    return row[0], row[1]
 
 
 def _recorded(connection: "psycopg.Connection[Any]", schema: str, place: str) -> Recorded:
@@ -170,7 +179,13 @@ def _recorded(connection: "psycopg.Connection[Any]", schema: str, place: str) ->
         raise IncompatibleStore(
             f"the schema {schema} of {place} has tables of another program; choose another with ?schema=… in the address"
         )
-    return {number: (hash, phase) for number, hash, phase in connection.execute(_RECORDED)}
+    return {
+        number: (hash, phase) for number, hash, phase in connection.execute(_RECORDED.format(sql.Identifier(schema)))
+    }
+
+
+def _path(schema: str) -> str:
+    return f'"{schema}", public'
 
 
 def _lock(schema: str) -> int:

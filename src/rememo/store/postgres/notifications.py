@@ -139,6 +139,10 @@ class Listener:
         self._connected.clear()
 
     def _listen(self) -> None:
+        if self._database.pooled:
+            # What is listened for on a connection that is lent for a transaction nobody would hear.
+            self._over.wait()
+            return
         with self._database.line() as connection:
             connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel(self._database.schema))))
             self._connected.set()

@@ -10,11 +10,13 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from rememo.store.postgres.tenant_guard import current_tenant
+
 TENANT_SETTING = "rememo.tenant"
-SET_TENANT = "SELECT set_config('rememo.tenant', %s, true), set_config('rememo.everywhere', %s, true)"
+_EVERYWHERE = "rememo.everywhere"
 POLICY = "rememo_tenant"
 _CONDITION = "(tenant = current_setting('rememo.tenant') OR current_setting('rememo.everywhere', true) = 'on')"
-_SECURED = "SELECT relrowsecurity FROM pg_class WHERE oid = 'records'::regclass"
+_SECURED = "SELECT relrowsecurity FROM pg_class WHERE oid = %s::regclass"
 # Partitions are tables of their own: whoever names one passes the policies of the whole.
 _OPEN_TABLES = """SELECT relname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attname = 'tenant' AND NOT attisdropped
 WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'p')
@@ -37,9 +39,16 @@ _MAINTAINABLE = 170_000
 """Servers from this version on let others than the owner vacuum a table, which an erasure does."""
 
 
-def has_row_level_security(connection: "psycopg.Connection[Any]") -> bool:
-    """Whether the store of this schema has row-level security."""
-    row = connection.execute(_SECURED).fetchone()
+def tenant_settings() -> dict[str, str]:
+    """Return what tells a transaction whose rows it may reach."""
+    tenant = current_tenant()
+    reach = ("", "on") if tenant is None else (tenant, "")
+    return dict(zip((TENANT_SETTING, _EVERYWHERE), reach, strict=True))
+
+
+def has_row_level_security(connection: "psycopg.Connection[Any]", schema: str) -> bool:
+    """Whether the store of a schema has row-level security."""
+    row = connection.execute(_SECURED, (f"{schema}.records",)).fetchone()
     return row is not None and row[0]
 
 

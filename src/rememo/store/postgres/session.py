@@ -1,38 +1,35 @@
 """One connection while it is lent: statements in, rows out.
 
-Statements that all SQL stores share have a `?` for a value; the driver's own sign is `%s`.
+Statements name tables without their schema, and those that all SQL stores share have a `?` for a value, where the driver's own
+sign is `%s`: `table_names` makes of them what the server is told.
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import psycopg
 from psycopg import Cursor
 
+from rememo.store.postgres.table_names import to_statement
 from rememo.store.sql.session import Values
 
 _COPY = re.compile(r"COPY (\w+) \(([^)]+)\) FROM STDIN \(FORMAT BINARY\)")
 
 
-@lru_cache(maxsize=2_048)
-def _with_own_signs(sql: str) -> LiteralString:
-    return cast("LiteralString", sql.replace("?", "%s"))
-
-
 class PostgresSession:
     """What the parts of the store do with a connection. Statements are text made of constants; values are parameters."""
 
-    __slots__ = ("_connection", "_row_level_security")
+    __slots__ = ("_connection", "_row_level_security", "_schema")
 
-    def __init__(self, connection: "psycopg.Connection[Any]", *, row_level_security: bool = False) -> None:
+    def __init__(self, connection: "psycopg.Connection[Any]", schema: str, *, row_level_security: bool = False) -> None:
         self._connection = connection
+        self._schema = schema
         self._row_level_security = row_level_security
 
     def execute(self, sql: str, values: Values = ()) -> Cursor[Any]:
-        """Run a statement, prepared when it is met first."""
-        return self._connection.execute(_with_own_signs(sql), values, prepare=True, binary=True)
+        """Run a statement; it is prepared when it is met first, where the connection may prepare any."""
+        return self._connection.execute(to_statement(self._schema, sql), values, prepare=True, binary=True)
 
     def rows(self, sql: str, values: Values = ()) -> list[Any]:
         """Return all rows of a statement."""
@@ -47,6 +44,12 @@ class PostgresSession:
         row = self.execute(sql, values).fetchone()
         return None if row is None else row[0]
 
+    def together(self, *statements: tuple[str, Values]) -> list[Any]:
+        """Run statements one after another in one way there and back; returns the first row of each, or None."""
+        with self._connection.pipeline():
+            cursors = [self.execute(sql, values) for sql, values in statements]
+        return [cursor.fetchone() for cursor in cursors]
+
     def changed(self, sql: str, values: Values = ()) -> int:
         """Run a statement and return how many rows it changed."""
         return self.execute(sql, values).rowcount
@@ -55,16 +58,16 @@ class PostgresSession:
         """Give the rows of a long answer without holding all of them; inside a transaction only."""
         with self._connection.cursor("rememo", binary=True) as cursor:
             cursor.itersize = size
-            yield from cursor.execute(_with_own_signs(sql), values)
+            yield from cursor.execute(to_statement(self._schema, sql), values)
 
     def copy(self, sql: str, types: Sequence[str | int], rows: Iterable[Sequence[Any]]) -> None:
         """Load many rows at once."""
         if self._row_level_security:
             # The server does not copy past a policy; rows are inserted one by one then, without waiting for each.
             with self._connection.cursor() as cursor:
-                cursor.executemany(cast("LiteralString", _insert(sql)), rows)
+                cursor.executemany(to_statement(self._schema, _insert(sql)), rows)
             return
-        with self._connection.cursor() as cursor, cursor.copy(cast("LiteralString", sql)) as copy:
+        with self._connection.cursor() as cursor, cursor.copy(to_statement(self._schema, sql)) as copy:
             copy.set_types(types)
             for row in rows:
                 copy.write_row(row)

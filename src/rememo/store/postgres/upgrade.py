@@ -8,8 +8,9 @@ from rememo.errors import InvalidInput, StorageError
 from rememo.store.migrations import MigrationOptions, MigrationPlan
 from rememo.store.postgres.address import PostgresAddress
 from rememo.store.postgres.citus import distributed_tables, distribution, has_citus
+from rememo.store.postgres.connector import Connector
 from rememo.store.postgres.errors import translate
-from rememo.store.postgres.migrate import hold, migrate, patiently, plan, prepare
+from rememo.store.postgres.migrate import hold, migrate, patiently, plan, settle
 from rememo.store.postgres.row_level_security import (
     MAKE_LEAKPROOF,
     bypassing_role,
@@ -31,23 +32,24 @@ def upgrade(
 ) -> MigrationPlan:
     """Do to a store on a server what is due and what is wished for, or only tell it; returns what was done."""
     try:
-        with psycopg.connect(
-            address.conninfo,
-            autocommit=True,
-            options=f"-c search_path={address.schema},public -c lock_timeout={max(1, int(wait * 1000))} {address.options}",
-            application_name="rememo migrate",
-            client_encoding="utf8",
-        ) as connection:
-            return _Upgrade(connection, address, wishes, wait).run(dry=dry)
+        connector = Connector(address, {}, name="rememo migrate")
+        with connector.first() as connection:
+            return _Upgrade(connection, address, wishes, wait, pooled=connector.pooled).run(dry=dry)
     except psycopg.Error as error:
         raise translate(error, address.shown) from error
 
 
 class _Upgrade:
     def __init__(
-        self, connection: "psycopg.Connection[Any]", address: PostgresAddress, wishes: MigrationOptions, wait: float
+        self,
+        connection: "psycopg.Connection[Any]",
+        address: PostgresAddress,
+        wishes: MigrationOptions,
+        wait: float,
+        *,
+        pooled: bool,
     ) -> None:
-        self._connection = connection
+        self._connection, self._pooled = connection, pooled
         self._schema, self._place = address.schema, address.shown
         self._wishes, self._wait = wishes, wait
 
@@ -57,7 +59,7 @@ class _Upgrade:
             return self._report()
         if self._wishes.citus and not has_citus(self._connection):
             raise StorageError(_NO_CITUS.format(place=self._place))
-        steps = migrate(self._connection, self._schema, self._place, self._wishes, wait=self._wait)
+        steps = migrate(self._connection, self._schema, self._place, self._wishes, wait=self._wait, pooled=self._pooled)
         statements, notes = self._extras()
         self._do(statements)
         return MigrationPlan(
@@ -80,12 +82,12 @@ class _Upgrade:
         )
 
     def _exists(self) -> bool:
-        row = self._connection.execute("SELECT to_regclass('records')").fetchone()
+        row = self._connection.execute("SELECT to_regclass(%s)", (f"{self._schema}.records",)).fetchone()
         return row is not None and row[0] is not None
 
     def _check(self) -> None:
         wishes, exists = self._wishes, self._exists()
-        walled = wishes.row_level_security or (exists and has_row_level_security(self._connection))
+        walled = wishes.row_level_security or (exists and has_row_level_security(self._connection, self._schema))
         spread = wishes.citus or (exists and bool(distributed_tables(self._connection, self._schema)))
         if walled and spread:
             raise InvalidInput(
@@ -119,14 +121,15 @@ class _Upgrade:
     def _do(self, statements: tuple[str, ...]) -> None:
         if not statements:
             return
-        prepare(self._connection)
         # Each table is spread by itself, so that one who is interrupted goes on where it was.
         for statement in statements:
             if statement.startswith(_DISTRIBUTES):
-                self._connection.execute(cast("LiteralString", statement))
+                with self._connection.transaction():
+                    settle(self._connection, self._schema, self._wait)
+                    self._connection.execute(cast("LiteralString", statement))
 
         def run() -> bool:
-            hold(self._connection, self._schema)
+            hold(self._connection, self._schema, self._wait)
             for statement in statements:
                 if not statement.startswith(_DISTRIBUTES):
                     self._connection.execute(cast("LiteralString", statement))

@@ -16,20 +16,21 @@ from rememo.model.scope import Scope
 from rememo.store.filter_sql import SEARCHED
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.filter_sql import within
+from rememo.store.postgres.table_names import table_name
 from rememo.store.postgres.types import VectorBytes, to_floats
 
 _VALID = """SELECT 1 FROM pg_class JOIN pg_index ON indexrelid = pg_class.oid
-WHERE relname = %s AND relnamespace = current_schema()::regnamespace AND indisvalid"""
+WHERE relname = %s AND relnamespace = %s::regnamespace AND indisvalid"""
 _SEVERAL = (
     "SELECT count(*) FROM (SELECT 1 FROM records_{part} WHERE {inside} AND superseded_at IS NULL LIMIT %s) AS counted"
 )
 # Each that the index gives is looked at by itself: a join would be planned the other way round.
 _NEAREST = """SELECT number FROM vectors_{part} AS near WHERE tenant || '' = %s AND model = {model}
-  AND vector_dims(vector) = {dimension} AND (SELECT true FROM records_{part} AS records WHERE {inside} AND number = near.number AND superseded_at IS NULL
+  AND {pgvector}.vector_dims(vector) = {dimension} AND (SELECT true FROM records_{part} AS records WHERE {inside} AND number = near.number AND superseded_at IS NULL
     AND quarantine IS NULL AND {searched} OFFSET 0)
-ORDER BY vector::halfvec({dimension}) <#> %s::halfvec({dimension}) LIMIT %s"""
+ORDER BY vector::{pgvector}.halfvec({dimension}) OPERATOR({pgvector}.<#>) %s::{pgvector}.halfvec({dimension}) LIMIT %s"""
 _AMONG = """SELECT number FROM vectors_{part} WHERE tenant = %s AND model = {model} AND number = ANY(%s::bigint[])
-ORDER BY vector <#> %s LIMIT %s"""
+ORDER BY vector OPERATOR({pgvector}.<#>) %s LIMIT %s"""
 _SOME = "SELECT vector FROM vectors_{part} WHERE tenant = %s AND model = %s AND number = ANY(%s::bigint[])"
 _BY_INDEX = (
     "SET LOCAL enable_seqscan = off", "SET LOCAL enable_sort = off", "SET LOCAL hnsw.iterative_scan = strict_order",
@@ -40,8 +41,9 @@ _MODEL = "SELECT model, dimension FROM models WHERE current"
 _LARGE = """SELECT 1 FROM (SELECT count(*) AS held FROM vectors_{part} WHERE tenant IS NOT NULL AND model = %s GROUP BY tenant) AS tenants
 WHERE held > %s LIMIT 1"""
 # Only vectors of its length: a model's number may come to stand for another one before it has any.
-_BUILD = """CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON vectors_{part}
-USING hnsw ((vector::halfvec({dimension})) halfvec_ip_ops) WHERE model = {model} AND vector_dims(vector) = {dimension}"""
+_BUILD = """CREATE INDEX CONCURRENTLY IF NOT EXISTS {name} ON {table}
+USING hnsw ((vector::{pgvector}.halfvec({dimension})) {pgvector}.halfvec_ip_ops)
+WHERE model = {model} AND {pgvector}.vector_dims(vector) = {dimension}"""
 _PARTS: Final = 16
 _MOST_DIMENSIONS: Final = 4_000
 _SAMPLE: Final = 2_000
@@ -91,7 +93,7 @@ class VectorIndex:
         known, at = self._seen.get(name, (False, float("-inf")))
         if known or time.monotonic() - at < _LOOK_AGAIN:
             return known
-        there = self._database.value(_VALID, (name,)) is not None
+        there = self._database.value(_VALID, (name, self._database.schema)) is not None
         self._seen[name] = there, time.monotonic()
         return there
 
@@ -100,7 +102,7 @@ class VectorIndex:
         inside, values = within(scope)
         sql = _NEAREST.format(
             part=self._database.partition(scope.tenant), model=int(model), inside=inside, dimension=len(vector),
-            searched=SEARCHED,
+            searched=SEARCHED, pgvector=self._database.pgvector_schema,
         )  # fmt: skip
         with self._database.snapshot() as session:
             for setting in _BY_INDEX:
@@ -112,7 +114,9 @@ class VectorIndex:
         self, tenant: str, model: int, numbers: NDArray[np.int64], vector: NDArray[np.float32], limit: int
     ) -> NDArray[np.int64]:
         """Return the nearest of some versions, best first."""
-        sql = _AMONG.format(part=self._database.partition(tenant), model=int(model))
+        sql = _AMONG.format(
+            part=self._database.partition(tenant), model=int(model), pgvector=self._database.pgvector_schema
+        )
         rows = self._database.rows(sql, (tenant, numbers.tolist(), VectorBytes(vector), limit))
         return np.array([number for (number,) in rows], np.int64)
 
@@ -136,18 +140,23 @@ class VectorIndex:
         if row is None or not self._above or not self._database.has_pgvector or row[1] > _MOST_DIMENSIONS:
             return ()
         model, dimension = row
-        made: list[str] = []
+        schema, made = self._database.schema, list[str]()
         for place in range(_PARTS):
             part = f"{place:02}"
             if self._database.value(_LARGE.format(part=part), (model, self._above)) is None:
                 continue
             name = _name(part, model, dimension)
+            build = _BUILD.format(
+                name=name, table=table_name(schema, f"vectors_{part}"), model=model, dimension=dimension,
+                pgvector=self._database.pgvector_schema,
+            )  # fmt: skip
             with self._database.line() as connection:
-                connection.execute("SET statement_timeout = 0")
-                if connection.execute(_VALID, (name,)).fetchone() is None:
+                if not self._database.pooled:
+                    connection.execute("SET statement_timeout = 0")
+                if connection.execute(_VALID, (name, schema)).fetchone() is None:
                     # One that was not finished is in the way.
-                    connection.execute(f"DROP INDEX IF EXISTS {name}".encode())
-                    connection.execute(_BUILD.format(name=name, part=part, model=model, dimension=dimension).encode())
+                    connection.execute(f"DROP INDEX IF EXISTS {table_name(schema, name)}".encode())
+                    connection.execute(build.encode())
             self._seen.pop(name, None)
             made.append(name)
         return made

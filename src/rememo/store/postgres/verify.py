@@ -68,7 +68,8 @@ class PostgresVerifier(SqlVerifier[PostgresDatabase, PostgresCodecs]):
 
     def _own_rules(self) -> Iterator[tuple[str, str]]:
         yield from _RULES
-        stored = "vector_send(vector)" if self._database.has_pgvector else "vector"
+        pgvector = self._database.pgvector_schema
+        stored = "vector" if pgvector is None else f"{pgvector}.vector_send(vector)"
         yield "is a vector of the wrong size", _SIZES.format(bytes=stored, overhead=CIPHER_OVERHEAD)
 
     def _vector_faults(

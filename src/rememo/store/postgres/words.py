@@ -28,7 +28,7 @@ _LARGE_SHARE = 4
 # all its numbers read from the key, once for each term.
 _MATCH = """SELECT wanted.place, found.numbers FROM unnest(%(marks)s::text[]) WITH ORDINALITY AS wanted (mark, place)
 CROSS JOIN LATERAL (SELECT array_agg(number) AS numbers FROM words_{part}
-  WHERE tenant || '' = %(tenant)s AND {current} AND terms @> {terms}) AS found
+  WHERE {tenant} AND {current} AND terms @> {terms}) AS found
 WHERE found.numbers IS NOT NULL"""
 # Where a policy keeps the index from being used: one walk through the tenant for all terms, not one for each.
 _WALK = """SELECT wanted.place, array_agg(found.number) FROM (SELECT number, terms FROM words_{part}
@@ -37,10 +37,12 @@ CROSS JOIN unnest(found.terms) AS held (term)
 JOIN unnest(%(marks)s::text[]) WITH ORDINALITY AS wanted (mark, place) ON wanted.mark COLLATE "C" = held.term
 GROUP BY wanted.place"""
 _SEALED_BY = "(SELECT 0, ARRAY[sealed_by::bigint] FROM tenants WHERE tenant = %(tenant)s)"
-_HAVING = """SELECT (SELECT count(*) FROM words_{part} AS words WHERE tenant || '' = %(tenant)s AND current AND terms && %(terms)s::text[] {which})
-  + (SELECT count(*) FROM words_{part} AS words WHERE tenant || '' = %(tenant)s AND NOT current AND terms && %(terms)s::text[] {which})"""
+_HAVING = """SELECT (SELECT count(*) FROM words_{part} AS words WHERE {tenant} AND current AND terms && %(terms)s::text[] {which})
+  + (SELECT count(*) FROM words_{part} AS words WHERE {tenant} AND NOT current AND terms && %(terms)s::text[] {which})"""
 _NONE = (0,)
 _TRIES = 10
+_UNINDEXED = "tenant || '' = %(tenant)s"
+_ROUTED = f"tenant = %(tenant)s AND {_UNINDEXED}"
 _LABELLED, _BARE = "ARRAY[%(label)s::text, wanted.mark]", "ARRAY[wanted.mark]"
 
 
@@ -112,6 +114,7 @@ def match(
     small = held * _LARGE_SHARE < newest
     names = {
         "part": database.partition(scope.tenant),
+        "tenant": _of_tenant(database),
         "terms": _LABELLED if small else _BARE,
         "labelled": " AND terms @> ARRAY[%(label)s::text]" if small else "",
     }
@@ -157,13 +160,18 @@ def _term_places(
     raise Busy("the keys of this tenant are changed all the time; try again")
 
 
+def _of_tenant(database: PostgresDatabase) -> str:
+    """Return the condition of a tenant's rows: one that the key does not answer, and on a cluster one that tells its node too."""
+    return _ROUTED if database.distributed else _UNINDEXED
+
+
 def _itself(mark: str) -> tuple[str, ...]:
     return (mark,)
 
 
 def label_count(database: PostgresDatabase, scope: Scope) -> int:
     """Return how many rows of words stand under the narrowest label of a scope."""
-    sql = _HAVING.format(part=database.partition(scope.tenant), which="")
+    sql = _HAVING.format(part=database.partition(scope.tenant), tenant=_of_tenant(database), which="")
     return database.value(sql, {"tenant": scope.tenant, "terms": [_narrowest(scope)]})
 
 
@@ -172,5 +180,5 @@ def lost_count(database: PostgresDatabase, tenant: str, forms: Sequence[str]) ->
     lost = (
         "AND NOT EXISTS (SELECT 1 FROM records WHERE records.tenant = words.tenant AND records.number = words.number)"
     )
-    sql = _HAVING.format(part=database.partition(tenant), which=lost)
+    sql = _HAVING.format(part=database.partition(tenant), tenant=_of_tenant(database), which=lost)
     return database.value(sql, {"tenant": tenant, "terms": [_short(form) for form in forms]})

@@ -39,7 +39,9 @@ _COPY_WORDS = "COPY words (tenant, number, current, terms) FROM STDIN (FORMAT BI
 # Takes the tenant's row, so that its writes follow one another, and moves its clock and its numbers on.
 MOVE_ON = """INSERT INTO tenants AS held (tenant, number, clock) VALUES (%(tenant)s, %(opening)s, %(now)s)
 ON CONFLICT (tenant) DO UPDATE SET number = held.number + excluded.number, clock = greatest(held.clock + 1, excluded.clock)
-RETURNING number, clock, (SELECT model FROM models WHERE current), sealed_by"""
+RETURNING number, clock, sealed_by"""
+# Asked for by itself once the row is held, in the same way there and back: a cluster runs no INSERT that looks elsewhere.
+_MODEL = "SELECT (SELECT model FROM models WHERE current)"
 
 _PLACE = """INSERT INTO tenants AS held (tenant, number, clock) SELECT %(tenant)s, 1, %(now)s::bigint {unless}
 ON CONFLICT (tenant) DO UPDATE SET number = held.number + 1, clock = greatest(held.clock + 1, excluded.clock)
@@ -148,7 +150,7 @@ class PostgresTransaction(WriteRules):
         self._writes = writes
         number = opening(writes)
         values = {"tenant": scope.tenant, "opening": number, "now": to_micros(moment)}
-        newest, self.clock, model, serial = session.row(MOVE_ON, values)
+        (newest, self.clock, serial), (model,) = session.together((MOVE_ON, values), (_MODEL, ()))
         self._codecs = codecs
         self.codec = codecs.at_serial(scope.tenant, serial)
         self._next = newest - number + 1
