@@ -8,7 +8,7 @@ INSTALL = $(BIN)/uv pip install --python $(BIN)/python
 export OPENBLAS_NUM_THREADS ?= 1
 QUICK = $(addprefix tests/unit/,model text extract test_public_names.py test_settings.py)
 
-.PHONY: serve check test oldest frameworks models release soak docs lint types imports bench clean quick-types quick-tests
+.PHONY: serve check test oldest frameworks models release conformance soak docs lint types imports bench clean quick-types quick-tests
 
 # What serving needs; developers' tools come with the other commands.
 $(VENV)/.serving: pyproject.toml
@@ -81,6 +81,10 @@ models: $(VENV)/.installed
 # What a wheel holds, weighs and takes to start, in an empty environment.
 release: $(VENV)/.installed
 	$(BIN)/pytest tests/release
+
+# The conformance suites on a server, a pooler or a cluster of yours: make conformance URL=postgresql://…
+conformance: $(VENV)/.installed
+	$(BIN)/python tools/conformance.py "$(URL)"
 
 # A memory under load: kills, full disks, restarts, odd clocks. MINUTES=1 is a glimpse.
 soak: $(VENV)/.installed

@@ -20,6 +20,18 @@ WHERE relnamespace = %s::regnamespace"""
 _TABLES = """SELECT relname, EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = pg_class.oid AND attname = 'tenant' AND NOT attisdropped)
 FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY relname"""
 
+SIZE = """SELECT coalesce(sum(size), 0)::bigint FROM citus_shard_sizes()
+JOIN pg_dist_shard ON pg_dist_shard.shardid = shard_id JOIN pg_class ON pg_class.oid = logicalrelid
+WHERE relnamespace = %s::regnamespace"""
+"""What a schema's tables weigh on all nodes; its parameter is the schema."""
+NODES = """SELECT extversion, (SELECT count(*) FROM pg_dist_node WHERE isactive AND shouldhaveshards) FROM pg_extension
+WHERE extname = 'citus'"""
+"""The version of the extension, and how many nodes hold tenants."""
+NOT_SPREAD = f"""SELECT relname::text FROM pg_class WHERE relnamespace = %s::regnamespace AND relkind IN ('r', 'p')
+AND NOT relispartition AND relname <> ALL(ARRAY[{", ".join(map(repr, sorted(_LOCAL)))}])
+AND oid NOT IN (SELECT logicalrelid FROM pg_dist_partition) ORDER BY relname"""
+"""Tables that should be spread and are not; its parameter is the schema."""
+
 
 @dataclass(frozen=True, slots=True)
 class Table:

@@ -16,6 +16,7 @@ from rememo.store.commits import draft_of, jobs_with_embedding
 from rememo.store.filter_sql import IS_LISTED
 from rememo.store.kv.protocol import UNCOUNTED
 from rememo.store.postgres.audit_entries import append_audit_entry
+from rememo.store.postgres.citus import NODES, NOT_SPREAD, SIZE
 from rememo.store.postgres.codecs import PostgresCodec, PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.filter_sql import RECORD_COLUMNS, within
@@ -67,6 +68,8 @@ _WRITE_ELSEWHERE = "write to the server that it follows"
 _IS_STANDBY = "SELECT pg_is_in_recovery()"
 _NO_PGVECTOR = "the server has no pgvector: vectors are compared in this process, which is slow in large scopes"
 _GET_PGVECTOR = "install pgvector on the server, then open the memory again"
+_NOT_SPREAD = "some tables are on the coordinator alone: {tables}"
+_SPREAD_THEM = "run `rememo migrate --citus` again: it goes on where it was interrupted"
 _TENANTS = """SELECT tenant FROM (SELECT tenant FROM records UNION SELECT tenant FROM kv UNION SELECT tenant FROM jobs) AS stored
 ORDER BY tenant COLLATE "C\""""
 _ALL_JOBS = "SELECT state, count(*) FROM jobs GROUP BY state"
@@ -265,15 +268,24 @@ class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPa
         with self._database.snapshot() as session:
             if session.value(_IS_STANDBY):
                 lacks[_READ_ONLY] = _WRITE_ELSEWHERE
+            engine = f"PostgreSQL {session.value('SHOW server_version')}"
+            if self._database.distributed:
+                version, nodes = session.row(NODES)
+                engine = f"{engine}, Citus {version}, {nodes} nodes with data"
+                if left := [name for (name,) in session.rows(NOT_SPREAD, (self._database.schema,))]:
+                    lacks[_NOT_SPREAD.format(tables=", ".join(left))] = _SPREAD_THEM
             return StoreHealth(
                 jobs=dict(session.rows(_ALL_JOBS)),
-                file_bytes=session.value(_SIZE, (self._database.schema,)),
+                file_bytes=self._size(session),
                 log_bytes=0,
                 free_bytes=0,
                 disk_bytes=None,
-                engine=f"PostgreSQL {session.value('SHOW server_version')}",
+                engine=engine,
                 lacks=lacks,
             )
+
+    def _size(self, session: PostgresSession) -> int:
+        return session.value(SIZE if self._database.distributed else _SIZE, (self._database.schema,))
 
     def stats(self, tenant: str, moment: datetime, *, vectors: bool = True) -> Stats:
         """Count what is stored; what has expired does not count as a record or a key."""
@@ -290,7 +302,7 @@ class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPa
                 kinds=kinds,
                 jobs=dict(session.rows(_JOBS, (tenant,))),
                 keys=keys,
-                file_bytes=session.value(_SIZE, (self._database.schema,)),
+                file_bytes=self._size(session),
                 log_bytes=0,
                 free_bytes=0,
             )

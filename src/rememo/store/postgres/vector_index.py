@@ -25,10 +25,13 @@ _SEVERAL = (
     "SELECT count(*) FROM (SELECT 1 FROM records_{part} WHERE {inside} AND superseded_at IS NULL LIMIT %s) AS counted"
 )
 # Each that the index gives is looked at by itself: a join would be planned the other way round.
-_NEAREST = """SELECT number FROM vectors_{part} AS near WHERE tenant || '' = %s AND model = {model}
+_NEAREST = """SELECT number FROM vectors_{part} AS near WHERE {routed}tenant || '' = %s AND model = {model}
   AND {pgvector}.vector_dims(vector) = {dimension} AND (SELECT true FROM records_{part} AS records WHERE {inside} AND number = near.number AND superseded_at IS NULL
     AND quarantine IS NULL AND {searched} OFFSET 0)
 ORDER BY vector::{pgvector}.halfvec({dimension}) OPERATOR({pgvector}.<#>) %s::{pgvector}.halfvec({dimension}) LIMIT %s"""
+# On a cluster, what tells the tenant's node, and lets that node know what the transaction was told.
+_ROUTED = "tenant = %s AND "
+_PROPAGATE = "SET LOCAL citus.propagate_set_commands = 'local'"
 _AMONG = """SELECT number FROM vectors_{part} WHERE tenant = %s AND model = {model} AND number = ANY(%s::bigint[])
 ORDER BY vector OPERATOR({pgvector}.<#>) %s LIMIT %s"""
 _SOME = "SELECT vector FROM vectors_{part} WHERE tenant = %s AND model = %s AND number = ANY(%s::bigint[])"
@@ -99,15 +102,16 @@ class VectorIndex:
 
     def nearest(self, scope: Scope, model: int, vector: NDArray[np.float32], limit: int) -> NDArray[np.int64]:
         """Return the numbers of current versions of a scope that are nearest, best first, or nearly so."""
-        inside, values = within(scope)
+        (inside, values), distributed = within(scope), self._database.distributed
         sql = _NEAREST.format(
             part=self._database.partition(scope.tenant), model=int(model), inside=inside, dimension=len(vector),
-            searched=SEARCHED, pgvector=self._database.pgvector_schema,
+            searched=SEARCHED, pgvector=self._database.pgvector_schema, routed=_ROUTED if distributed else "",
         )  # fmt: skip
+        tenant = [scope.tenant] * (2 if distributed else 1)
         with self._database.snapshot() as session:
-            for setting in _BY_INDEX:
+            for setting in (_PROPAGATE, *_BY_INDEX) if distributed else _BY_INDEX:
                 session.execute(setting)
-            rows = session.rows(sql, [scope.tenant, *values, VectorBytes(vector), limit])
+            rows = session.rows(sql, [*tenant, *values, VectorBytes(vector), limit])
         return np.array([number for (number,) in rows], np.int64)
 
     def among(
