@@ -60,10 +60,10 @@ quick-types: $(VENV)/.installed
 quick-tests: $(VENV)/.installed
 	$(BIN)/pytest -q -n 0 $(QUICK)
 
-# Before the tests begin, because several of them at once could not install a browser or a pooler.
+# Before the tests begin, because several of them at once could not install a browser or a server.
 test: lint types imports .node/.installed .peers/.installed
 	$(BIN)/python tools/browser.py
-	$(BIN)/python tools/pgbouncer.py
+	$(BIN)/python tools/servers.py
 	$(BIN)/pytest -n 3
 
 # The unit tests on the system's Python, which is often an earlier patch release.

@@ -81,7 +81,13 @@ def databases() -> Iterator[StorePool]:
 @pytest.fixture(scope="session")
 def pgbouncer() -> str:
     """Return the program of the pooler, which is installed when it is missing."""
-    return runpy.run_path(str(TESTS.parent / "tools" / "pgbouncer.py"))["pgbouncer"]()
+    return runpy.run_path(str(TESTS.parent / "tools" / "servers.py"))["pgbouncer"]()
+
+
+@pytest.fixture(scope="session")
+def debian_postgres() -> str:
+    """Return the folder with the programs of the distribution's PostgreSQL, which is installed when it is missing."""
+    return runpy.run_path(str(TESTS.parent / "tools" / "servers.py"))["postgres"]()
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,7 @@ import pytest
 from tests.conformance.test_postgres import OnPostgres
 
 from rememo.store.postgres.embedded import EmbeddedPostgres
-from rememo.testing import MemoryConformance
-from rememo.testing.erasure import EraseSuite
+from rememo.testing import EraseSuite, MemoryConformance
 from rememo.testing.pgbouncer import PgBouncer
 from rememo.testing.postgres import SETTINGS, DatabasePool, StorePool
 

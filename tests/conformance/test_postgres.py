@@ -79,11 +79,7 @@ class TestPostgres(OnPostgres, MemoryConformance, EraseSuite):
     machine_runs = 15
 
 
-# Whatever reads or writes contents, names, words or vectors. The other suites ask nothing that a key changes, and what a
-# state machine would find is found by the one on an encrypted file: rules and keys are the same code.
-@pytest.mark.requirement("encrypt.content")
-class TestEncryptedPostgres(
-    OnPostgres,
+class ContentSuite(
     RecordSuite,
     ChangeSuite,
     FilterSuite,
@@ -101,6 +97,13 @@ class TestEncryptedPostgres(
     AuditSuite,
     EraseSuite,
 ):
+    """Whatever reads or writes contents, names, words or vectors."""
+
+
+# The other suites ask nothing that a key changes, and what a state machine would find is found by the one on an encrypted file:
+# rules and keys are the same code.
+@pytest.mark.requirement("encrypt.content")
+class TestEncryptedPostgres(OnPostgres, ContentSuite):
     """Everything holds with every content encrypted."""
 
     encryption: ClassVar[Keyring | None] = Keyring(bytes(range(32)))

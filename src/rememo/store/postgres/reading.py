@@ -113,7 +113,7 @@ class PostgresReading(PostgresPart):
                 f"SELECT id FROM records WHERE {inside} AND number > %s AND recorded_at > %s AND recorded_at <= %s"
                 f" UNION SELECT id FROM records WHERE {inside} AND number <= %s AND recorded_at > %s AND recorded_at <= %s"
                 f" UNION SELECT id FROM records WHERE {inside} AND superseded_at > %s AND superseded_at <= %s"
-                f" UNION SELECT id FROM records WHERE {inside} AND expires_at > %s AND expires_at <= %s",
+                f" UNION SELECT id FROM records WHERE {inside} AND expires_at > %s AND expires_at <= %s ORDER BY id",
                 [*values, first, *span, *values, loaded, *span, *values, *span, *values, *ends],
             )
         return [row[0] for row in rows]
