@@ -166,7 +166,7 @@ class Typed(ViewHolder, Generic[V]):
             if record is None:
                 self._view.put([self._item(self._data(text), "error")])
             elif self._text(record) != text:
-                self._view.commit([self._view.engine.drafts.revise(record, {"data": self._data(text)})])
+                self._view.revise(self._id, {"data": self._data(text)}, record.version)
             return value
 
         conflicts = (AlreadyExists, NotFound, VersionConflict)
@@ -211,7 +211,7 @@ class Typed(ViewHolder, Generic[V]):
             return self._shape.load(self._default)
         value = self._load(before)  # one that fits no more is not brought back
         data = before.data | {"restores": _origin(before)}
-        self._view.commit([self._view.engine.drafts.revise(record, {"data": data})])
+        self._view.revise(self._id, {"data": data}, record.version)
         return value
 
     # ---- hooks
