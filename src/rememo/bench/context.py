@@ -8,11 +8,12 @@ fit: turns whole, each with its number, day and speaker.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
+from rememo.bench.report import Report
 from rememo.bench.summaries import answer_sentences
 from rememo.context.gather import speaker
 from rememo.errors import InvalidInput
@@ -48,7 +49,7 @@ class PackingScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContextReport:
+class ContextReport(Report):
     """What every packing reached, with every budget."""
 
     questions: int
@@ -62,10 +63,6 @@ class ContextReport:
             for result in self.packed
         ]
         return "\n".join([f"{self.questions} questions", head, *rows])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
 
 
 def measure(

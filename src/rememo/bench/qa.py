@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from rememo.bench.context import labels, store
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
 from rememo.bench.quality import ALL, PlainWords
+from rememo.bench.report import Report, align
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.llm.prompts import prompt
 from rememo.llm.protocol import LLM, ChatMessage, Usage
@@ -71,7 +72,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QaReport:
+class QaReport(Report):
     """What was reached, and what it took."""
 
     dataset: str
@@ -83,10 +84,6 @@ class QaReport:
     failed: int
     """Questions that the reader or the judge failed at; they count nowhere."""
     out: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
 
     def table(self) -> str:
         """Return it as a table, a line for each way and category."""
@@ -101,12 +98,14 @@ class QaReport:
                 f"{accuracy.tokens:,.0f}",
             ]
             lines.append([accuracy.way, accuracy.category, *figures])
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        rows = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
         note = f"reader {self.reader}, judge {self.judge}; {self.usage.total:,} tokens; every answer is in {self.out}"
-        return "\n".join([*rows, note, *([f"{self.failed} failed; run it again to ask them"] if self.failed else [])])
+        return "\n".join(
+            [
+                align(lines, names=len(lines[0])),
+                note,
+                *([f"{self.failed} failed; run it again to ask them"] if self.failed else []),
+            ]
+        )
 
 
 def wilson(right: int, of: int) -> tuple[float, float]:

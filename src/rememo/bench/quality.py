@@ -10,14 +10,14 @@ import statistics
 import time as clock
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
+from rememo.bench.report import Report, align
 from rememo.memory import Memory
 from rememo.model.hit import Hit
 from rememo.recall.embed.protocol import Embedder, embed_question
@@ -55,15 +55,11 @@ class MethodQuality:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QualityReport:
+class QualityReport(Report):
     """What all methods reached on one dataset."""
 
     dataset: str
     methods: tuple[MethodQuality, ...] = field(default_factory=tuple[MethodQuality, ...])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
 
     def table(self) -> str:
         """Return it as a table of percentages, one line for each method and category."""
@@ -75,14 +71,7 @@ class QualityReport:
                 figures = [f"{100 * measures[name]:.1f}" if name in measures else "" for name in columns]
                 took = f"{method.milliseconds:.2f}" if category == ALL else ""
                 lines.append([method.name, category, str(method.questions[category]), *figures, took])
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        return "\n".join(
-            "  ".join(
-                cell.ljust(width) if column < 2 else cell.rjust(width)  # noqa: PLR2004 - the two columns of names
-                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        )
+        return align(lines, names=2)
 
 
 def measure(
@@ -209,30 +198,19 @@ class PlainVectors:
     """The embedder alone: messages by their cosine with the question."""
 
     def __init__(self, scope: BenchScope, embedder: Embedder) -> None:
-        """Embed all messages of a scope."""
-        self._vectors = _CachedVectors([message.text for message in scope.messages], embedder)
-
-    def search(self, question: BenchQuestion) -> Sequence[int]:
-        """Rank the messages for a question."""
-        rows, cosines = self._vectors.cosines(question.text)
-        return rows[np.argsort(-cosines, kind="stable")].tolist()
-
-
-class _CachedVectors:
-    """The vectors of texts that have one."""
-
-    def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
+        """Embed all messages of a scope; those without a vector are never found."""
         self._embedder = embedder
-        vectors = embedder.embed(texts)
+        vectors = embedder.embed([message.text for message in scope.messages])
         self._rows = np.array([row for row, vector in enumerate(vectors) if vector is not None], dtype=np.intp)
         present = [vector for vector in vectors if vector is not None]
         self._matrix = np.stack(present) if present else np.zeros((0, embedder.dimension), dtype=np.float32)
 
-    def cosines(self, text: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        vector = embed_question(self._embedder, text)
+    def search(self, question: BenchQuestion) -> Sequence[int]:
+        """Rank the messages for a question."""
+        vector = embed_question(self._embedder, question.text)
         if vector is None:
-            return self._rows[:0], np.zeros(0, dtype=np.float32)
-        return self._rows, np.vecdot(self._matrix, vector)
+            return []
+        return self._rows[np.argsort(-np.vecdot(self._matrix, vector), kind="stable")].tolist()
 
 
 class _MeasureTally:

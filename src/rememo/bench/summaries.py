@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
-from typing import Any
 
 from rememo.bench.datasets import BenchScope, Dataset, load
+from rememo.bench.report import Report
 from rememo.errors import InvalidInput
 from rememo.recall.analyze import Analyzer
 from rememo.summary.extractive import choose
@@ -51,7 +51,7 @@ class SummaryScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryReport:
+class SummaryReport(Report):
     """What every way keeps, at every length."""
 
     sessions: int
@@ -70,11 +70,6 @@ class SummaryReport:
                 f"{result.share:<15.0%}{result.way:<26}{result.sentences:>15.1%}{result.turns:>13.1%}{halves:>16}"
             )
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        kept = [{name: getattr(result, name) for name in result.__slots__} for result in self.kept]
-        return {"sessions": self.sessions, "sentences": self.sentences, "kept": kept}
 
 
 def measure(
