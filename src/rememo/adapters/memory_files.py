@@ -17,7 +17,7 @@ from rememo.adapters.memory_lines import excerpt, format_directory, format_file,
 from rememo.adapters.memory_paths import ROOT, parent_directories, resolve_path
 from rememo.adapters.paging import list_latest
 from rememo.adapters.retries import retry_conflicts
-from rememo.adapters.threads import run_in_thread
+from rememo.adapters.threads import in_thread
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
 from rememo.memory import BatchView, Memory
 from rememo.model.check import dump_json
@@ -67,9 +67,7 @@ class MemoryFiles(MemoryHolder):
             return self.view(command["path"], command.get("view_range"))
         return cast("str", getattr(self, name)(**arguments))
 
-    async def arun(self, command: Mapping[str, Any]) -> str:
-        """Do the same as `run` without holding up an event loop."""
-        return await run_in_thread(self.run, command)
+    arun = in_thread(run)
 
     def result(self, tool_use_id: str, command: Mapping[str, Any]) -> dict[str, Any]:
         """Return the `tool_result` block that answers a `tool_use` block of the Messages API."""
