@@ -779,7 +779,7 @@ class AsyncMessages(Mirror):
         return await self._call(self._own.limits)
 
     async def unlimit(self) -> bool:
-        """Take the limits of this room away; False when it had none."""
+        """Remove the limits of this room; False when it had none."""
         return await self._call(self._own.unlimit)
 
 
@@ -803,7 +803,7 @@ class AsyncFacts(Mirror):
         wording: str | None = None,
         key: str | None = None,
     ) -> AsyncReceipt:
-        """Hold something to be so; an equal fact gathers the sources and the confidence, 1 - (1-a)(1-b).
+        """Add a fact; an equal one gets the new sources too, and the combined confidence 1 - (1-a)(1-b).
 
         "I" and "user" are the view's user, and wordings such as "moved to" become the predicate they mean. Without
         `valid_from` it counts as said now. A contradiction is settled by the predicate's policy before this returns.
@@ -957,11 +957,11 @@ class AsyncRevisions(Mirror):
         return await self._call(self._own.list, id=id, max_confidence=max_confidence, decided=decided, limit=limit)
 
     async def confirm(self, id: str, by: str) -> Revised:
-        """Say that the later record `by` did replace what the record `id` says: it counts as certain from now on."""
+        """Confirm that the later record `by` replaced what the record `id` says: it is certain from now on."""
         return await self._call(self._own.confirm, id, by)
 
     async def reject(self, id: str, by: str) -> Revised:
-        """Say that the later record `by` did not replace what `id` says: it holds, and so do the facts it taught."""
+        """Reject that the later record `by` replaced what `id` says: it is current, and so are the facts learned from it."""
         return await self._call(self._own.reject, id, by)
 
 
@@ -1274,11 +1274,11 @@ class AsyncGoals(Mirror):
         )
 
     async def done(self, id: str, *, key: str | None = None) -> AsyncReceipt:
-        """Say that a goal is reached."""
+        """Mark a goal as done."""
         return to_async_receipt(await self._call(self._own.done, id, key=key))
 
     async def drop(self, id: str, *, key: str | None = None) -> AsyncReceipt:
-        """Give a goal up."""
+        """Mark a goal as dropped."""
         return to_async_receipt(await self._call(self._own.drop, id, key=key))
 
     async def open(self, *, limit: int = 100) -> "list[Goal]":
@@ -1394,7 +1394,7 @@ class AsyncTasks(Mirror):
         )
 
     async def done(self, id: str, *, key: str | None = None) -> AsyncReceipt:
-        """Say that a task is done; one that is done already is left as it is (`unchanged`).
+        """Mark a task as done; one that is done already stays as it is (`unchanged`).
 
         A recurring one stays open and is due the next time that lies past both its due time and now. When two do the
         same one at once it moves on once.
@@ -1402,7 +1402,7 @@ class AsyncTasks(Mirror):
         return to_async_receipt(await self._call(self._own.done, id, key=key))
 
     async def drop(self, id: str, *, key: str | None = None) -> AsyncReceipt:
-        """Give a task up; a recurring one does not come round again."""
+        """Mark a task as dropped; a recurring one does not recur any more."""
         return to_async_receipt(await self._call(self._own.drop, id, key=key))
 
     async def due(self, now: datetime | None = None, *, limit: int = 100) -> "list[Task]":
@@ -1694,7 +1694,7 @@ class AsyncSummaries(Mirror):
         return await self._call(self._own.policy, policy)
 
     async def use(self, summariser: Summariser | None) -> None:
-        """Let a model write the summaries that this process makes from now on, in all tenants; None goes back.
+        """Set the model that writes the summaries of this process, in all tenants; None returns to the extractive ones.
 
         It has a method `summarise(text, *, max_tokens)`. When it raises, or returns nothing, or three times as much as
         asked, the summary is made of sentences instead, and its `fallback` says why.
@@ -1745,7 +1745,7 @@ class AsyncSummaries(Mirror):
     async def compress(
         self, *, older_than: Duration = "7d", room: str | None = None, max_tokens: int = MAX_TOKENS
     ) -> Compressed:
-        """Let messages older than that leave, each room's into summaries; returns how many, from when to when.
+        """Replace messages older than that by summaries, room by room; returns how many, from when to when.
 
         A summary and the end of its messages (100 at the most) are one transaction, so a large room is not held up.
         Pinned and system messages stay, a tool call stays or leaves with its results, and what was learned stays. Without a
@@ -1854,11 +1854,11 @@ class AsyncTodos(Mirror):
         )
 
     async def done(self, id: str) -> AsyncReceipt:
-        """Say that one is done; its parts stay as they are."""
+        """Mark a to-do as done; its parts stay as they are."""
         return to_async_receipt(await self._call(self._own.done, id))
 
     async def drop(self, id: str) -> AsyncReceipt:
-        """Give one up; its parts stay as they are."""
+        """Mark a to-do as dropped; its parts stay as they are."""
         return to_async_receipt(await self._call(self._own.drop, id))
 
     async def delete(self, id: str) -> AsyncReceipt:
@@ -1962,7 +1962,7 @@ class AsyncWorking(Mirror):
     async def limit(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> WorkingLimits:
-        """Hold at most so many here from now on, in every process and over restarts; what is not given stays as it is.
+        """Limit this workbench from now on, in every process and over restarts; what is not given stays as it is.
 
         What is too much leaves at once, and after each message, action or thought that is added in exactly this scope,
         by the workbench or otherwise (after a batch: with the next one). What leaves, and what stays, is as with `prune`.
@@ -1972,13 +1972,13 @@ class AsyncWorking(Mirror):
         )
 
     async def unlimit(self) -> bool:
-        """Take the limits of this workbench away; False when it had none."""
+        """Remove the limits of this workbench; False when it had none."""
         return await self._call(self._own.unlimit)
 
     async def prune(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> Pruned:
-        """Let the oldest leave in one transaction until no more than this is left; `limits()` where nothing is given.
+        """Remove the oldest in one transaction until no more than this is left; by `limits()` where nothing is given.
 
         Pinned records, system messages and the newest turn stay, and count; a tool call and its results leave together.
         What was learned from messages stays known. The result says what left, and `memory.undo(pruned.receipt)` brings it
@@ -2159,7 +2159,7 @@ class AsyncFlow(Mirror):
     async def run(
         self, user: str | None = None, *, on_error: Literal["clear", "pause"] = "pause"
     ) -> AsyncGenerator["FlowState"]:
-        """Lend the state for a block: started where there is none, resumed where it is paused.
+        """Run a block with the state: it is started where there is none, resumed where it is paused.
 
         An exception inside pauses or clears the flow, as `on_error` says, and is raised on. Otherwise the flow stays as the block
         leaves it.
@@ -2225,7 +2225,7 @@ class AsyncTyped(Mirror, Generic[V]):
         return await self._call(self._own.update, change)
 
     async def clear(self) -> bool:
-        """Go back to the default; False when nothing was stored. The past stays readable."""
+        """Reset the value to the default; False when nothing was stored. The past stays readable."""
         return await self._call(self._own.clear)
 
     async def history(self) -> list[TypedVersion[V]]:
@@ -2233,7 +2233,7 @@ class AsyncTyped(Mirror, Generic[V]):
         return await self._call(self._own.history)
 
     async def undo(self) -> V:
-        """Take the last change back by a new version, and return the value that holds now.
+        """Undo the last change by a new version, and return the value that is current now.
 
         Repeated, it goes further back, at last to the default; then `NotFound` is raised. A change that comes in
         between raises `VersionConflict`, and nothing is undone.
@@ -2287,7 +2287,7 @@ class AsyncQuarantine(Mirror):
         return await self._call(self._own.count)
 
     async def release(self, id: str, *, by: str) -> AsyncReceipt:
-        """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
+        """Release a record, a document with its chunks: it is found and learned from as if it had been added now.
 
         `by` is who decided so; it is kept in the record's metadata as `released_by`, and in the audit
         trail where nobody acts already. The next version is free, the one
@@ -2338,7 +2338,7 @@ class AsyncJobs(Mirror):
         return await self._call(self._own.get, id)
 
     async def retry(self, id: str) -> Job:
-        """Let a dead job be tried again from now on, as often as a new one, and return it."""
+        """Retry a dead job, as often as a new one, and return it."""
         return await self._call(self._own.retry, id)
 
 
@@ -2456,7 +2456,7 @@ class AsyncRetention(Mirror):
         return await self._call(self._own.remove, name)
 
     async def undo(self, report: Maintenance) -> Undone:
-        """Take back what a run of `maintain()` removed and mended, the last write first, by new versions.
+        """Undo what a run of `maintain()` removed and repaired, the last write first, by new versions.
 
         What has changed since, and what was thinned meanwhile, is left as it is and counted.
         """
@@ -2577,7 +2577,7 @@ class AsyncMemory(AsyncRecords):
     def compliance(self, check: ComplianceCheck | None = None, *, content: bool = False) -> Callable[..., Any]:
         """Ask `check(intent)` before every write of this view and narrower ones; what it returns are flags in the trail.
 
-        Usable as a decorator. A check returns one flag, several or None; it is not told the content unless it asks for
+        Usable as a decorator. A check returns one flag, several or None; it does not see the content unless it asks for
         it (`content=True`). One that raises leaves a flag that says so; the write goes on.
         """
         return self._own.compliance(check, content=content)
@@ -2773,7 +2773,7 @@ class AsyncMemory(AsyncRecords):
     ) -> Callable[[F], F]:
         """Register the decorated function, plain or async, as a provider of this view and of narrower ones.
 
-        It is told what is `ProviderRequest` and returns text, `ProviderResponse(text=, values=, data=)`, a mapping with these names, or
+        It is called with a `ProviderRequest` and returns text, `ProviderResponse(text=, values=, data=)`, a mapping with these names, or
         None for nothing. `position` orders the texts; a `private` one is used only when `include` names it; one that
         does not return within `timeout` is left out. A name that is taken raises `AlreadyExists`.
         """
@@ -2790,7 +2790,7 @@ class AsyncMemory(AsyncRecords):
     ) -> State:
         """Ask the providers about a message, side by side, and return what they say as one state.
 
-        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is told,
+        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is included,
         and what is recalled comes from all rooms of that user. `include` takes only those it names, private ones too; `exclude` leaves some out; a name that is not there raises
         `NotFound`. One that fails or takes too long is left out and stands in `State.failures`. A state is kept for five
         minutes and given again for the same message, until something within reach is written, by any process; `fresh`
@@ -2880,7 +2880,7 @@ class AsyncMemory(AsyncRecords):
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
-        loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
+        loss. Quarantined records are left out; imported ones are listed at their own times. Expiry is no change.
         """
         return await self._call(self._own.changes, after=after, limit=limit)
 
@@ -2901,7 +2901,7 @@ class AsyncMemory(AsyncRecords):
         return to_async_receipt(await self._call(self._own.rollback, to))
 
     async def undo(self, receipt: Receipt) -> AsyncReceipt:
-        """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
+        """Undo one write, by new versions; a record that was changed since raises `VersionConflict`.
 
         What was learned since is no conflict: it goes with what it was learned from.
         """
@@ -2915,7 +2915,7 @@ class AsyncMemory(AsyncRecords):
         return await self._call(self._own.export, path, plain=plain)
 
     async def import_(self, path: str | Path) -> Transferred:
-        """Bring an export into this scope's tenant without a loss; repeating it is harmless."""
+        """Import an export into this scope's tenant without a loss; repeating it is harmless."""
         return await self._call(self._own.import_, path)
 
     async def backup(self, path: str | Path) -> None:
@@ -2938,11 +2938,12 @@ class AsyncMemory(AsyncRecords):
         refused.
 
         With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
-        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and audit
-        lines lose what tells of it. No view of the past, undo or roll-back brings it back. The receipt says what was
-        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
-        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
-        removed; the receipt counts the records, versions and keys that would go, and the sessions that would change.
+        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and lines of
+        the audit trail are redacted. No view of the past, undo or roll-back brings it back. The receipt says what was
+        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. An
+        unknown user gets an empty receipt; without a target it is an error. An interrupted erasure goes on when it is
+        asked for again, or by `maintain()`. With `dry_run` nothing is removed; the receipt counts the records, versions
+        and keys that would go, and the sessions that would change.
         """
         return await self._call(
             self._own.erase, user=user, room=room, agent=agent, tenant=tenant, ids=ids, dry_run=dry_run
@@ -2953,7 +2954,7 @@ class AsyncMemory(AsyncRecords):
         return await self._call(self._own.verify)
 
     async def stats(self) -> Stats:
-        """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
+        """Count what this tenant holds, and measure the store; keys on a server that cannot be reached are not counted."""
         return await self._call(self._own.stats)
 
     async def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:
@@ -2984,7 +2985,7 @@ class AsyncMemory(AsyncRecords):
     async def rotate_keys(self, *, reencrypt: bool = True) -> AsyncReceipt:
         """Wrap the keys of the whole store by the keyring's first master key, at once; others are not needed any more.
 
-        With `reencrypt`, every tenant gets a new data key too, and jobs seal its contents by it while others read and write;
+        With `reencrypt`, every tenant gets a new data key too, and jobs encrypt its contents with it while others read and write;
         `wait()` on the receipt waits for them.
         """
         return to_async_receipt(await self._call(self._own.rotate_keys, reencrypt=reencrypt))
@@ -2992,7 +2993,7 @@ class AsyncMemory(AsyncRecords):
     async def drop_key(self, *, tenant: str) -> bool:
         """Make everything of this memory's tenant unreadable for ever, at once; False when it had no key.
 
-        Name the tenant, so that it is meant. Copies of the file that were made before still have the key.
+        Name the tenant, as a confirmation. Copies of the file that were made before still have the key.
         """
         return await self._call(self._own.drop_key, tenant=tenant)
 
@@ -3140,7 +3141,7 @@ class AsyncRecentMessages(Mirror):
 
 
 class AsyncBatchView(AsyncMemory):
-    """A view whose writes wait to be made as one; what `Memory.batch()` lends."""
+    """A view whose writes are collected and committed together, as `Memory.batch()` yields it."""
 
     @property
     def _own(self) -> BatchView:

@@ -34,7 +34,7 @@ class RememoMemoryTool(BetaAbstractMemoryTool):
         self.files = MemoryFiles(memory)
 
     def call(self, input: object) -> str:
-        """Do what a `tool_use` block asks."""
+        """Execute the command of a `tool_use` block."""
         return cast("str", super().call(_check_command(input)))
 
     def clear_all_memory(self) -> str:
@@ -65,7 +65,7 @@ class AsyncRememoMemoryTool(BetaAsyncAbstractMemoryTool):
         self.files = MemoryFiles(memory)
 
     async def call(self, input: object) -> str:
-        """Do what a `tool_use` block asks."""
+        """Execute the command of a `tool_use` block."""
         return cast("str", await super().call(_check_command(input)))
 
     async def clear_all_memory(self) -> str:

@@ -40,7 +40,7 @@ class RememoEmbedder:
     """An embedder for CrewAI that needs no key, no server and no download; or any embedder of Rememo's."""
 
     def __init__(self, embedder: Embedder | None = None) -> None:
-        """Embed by Rememo's own word vectors unless told otherwise."""
+        """Embed by Rememo's own word vectors unless an embedder is given."""
         self._embedder = embedder or StaticEmbedder()
 
     def __call__(self, texts: list[str]) -> list[list[float]]:

@@ -51,7 +51,7 @@ class MemoryFiles(MemoryHolder):
         self._receipts: deque[Receipt] = deque(maxlen=_MOST_UNDONE)
 
     def run(self, command: Mapping[str, Any]) -> str:
-        """Do what a model asks, as `{"command": "view", "path": "/memories"}`; the answer is for the model.
+        """Execute a model's command, such as `{"command": "view", "path": "/memories"}`; the answer is for the model.
 
         What cannot be done raises `InvalidInput`, whose message is for the model too.
         """
@@ -102,7 +102,7 @@ class MemoryFiles(MemoryHolder):
                 self._put(batch, full_path, file_text)
         except AlreadyExists:
             raise InvalidInput(f"File {path} already exists") from None
-        return self._done(batch.receipt, f"File created successfully at: {path}")
+        return self._describe_change(batch.receipt, f"File created successfully at: {path}")
 
     def str_replace(self, path: str, old_str: str, new_str: str) -> str:
         """Replace a text that stands once in a file; returns the lines around the change."""
@@ -122,7 +122,7 @@ class MemoryFiles(MemoryHolder):
         full_path = resolve_path(path)
         if full_path == ROOT:
             raise InvalidInput(f"Cannot delete the {ROOT} directory itself")
-        return self._done(
+        return self._describe_change(
             self._change(lambda batch: self._remove(batch, full_path, path)), f"Successfully deleted {path}"
         )
 
@@ -141,12 +141,12 @@ class MemoryFiles(MemoryHolder):
                 self._put(batch, new + old_file.removeprefix(old), record.text, moved=record)
             self._make_parents(batch, new)
 
-        return self._done(self._change(move), f"Successfully renamed {old_path} to {new_path}")
+        return self._describe_change(self._change(move), f"Successfully renamed {old_path} to {new_path}")
 
     # ---- what is not a command
 
     def undo(self) -> Receipt:
-        """Take back the last change made by this object that was not taken back yet.
+        """Undo the last change made by this object that was not undone yet.
 
         A file that was changed since by another raises `VersionConflict`.
         """
@@ -180,7 +180,7 @@ class MemoryFiles(MemoryHolder):
     def clear(self) -> str:
         """End all files and directories of this tree."""
         receipt = self._change(lambda batch: [batch.delete(record.id) for record in self._below(ROOT).values()])
-        return self._done(receipt, "All memory cleared")
+        return self._describe_change(receipt, "All memory cleared")
 
     # ---- inside
 
@@ -264,7 +264,7 @@ class MemoryFiles(MemoryHolder):
 
         return retry_conflicts(write, f"the file {path}")
 
-    def _done(self, receipt: Receipt | None, answer: str) -> str:
+    def _describe_change(self, receipt: Receipt | None, answer: str) -> str:
         if receipt is not None and receipt.ids:
             self._receipts.append(receipt)
         return answer

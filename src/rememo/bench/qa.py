@@ -193,7 +193,7 @@ class _QuestionRun:
     lock: Lock = field(default_factory=Lock)
 
     def passed(self, count: int) -> None:
-        """Tell that questions are done already."""
+        """Report questions that were answered by an earlier run."""
         with self.lock:
             self.count += count
             if self.progress is not None:
@@ -273,8 +273,8 @@ class _AnswerLog:
 
     def _read(self) -> None:
         content = self._path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        first, *rest = whole.decode("utf-8", "replace").splitlines() or [""]
+        complete_lines = content[: content.rfind(b"\n") + 1]
+        first, *rest = complete_lines.decode("utf-8", "replace").splitlines() or [""]
         entry: object = None
         with suppress(ValueError, KeyError, TypeError):
             entry = json.loads(first)["header"]
@@ -286,8 +286,8 @@ class _AnswerLog:
         for line in rest:
             read = cast("dict[str, Any]", json.loads(line))
             self.lines[str(read["key"])] = read
-        if len(whole) < len(content):
-            self._path.write_bytes(whole)
+        if len(complete_lines) < len(content):
+            self._path.write_bytes(complete_lines)
 
     def report(self, ways: Sequence[str]) -> QaReport:
         """Add up what is written."""
@@ -350,8 +350,8 @@ class _ScopeContexts:
             shows["words"] = lambda question: self._lines(plain.search(question), self._budget)
         if "full" in self._ways:
             newest = sorted(range(len(self._scope.messages)), key=lambda index: -index)
-            whole = self._lines(newest, self._full)
-            shows["full"] = lambda _: whole
+            transcript = self._lines(newest, self._full)
+            shows["full"] = lambda _: transcript
         return shows
 
     def __exit__(self, *_: object) -> None:
@@ -372,7 +372,7 @@ class _ScopeContexts:
 
 
 def answers(path: str | Path) -> Iterator[dict[str, Any]]:
-    """Give the answers in a file that `measure` wrote."""
+    """Yield the answers in a file that `measure` wrote."""
     with Path(path).open(encoding="utf-8") as file:
         for line in file:
             read = cast("dict[str, Any]", json.loads(line))

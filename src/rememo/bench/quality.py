@@ -90,7 +90,7 @@ def measure(
     """
     chosen = dict(default_methods(learn=learn) if methods is None else methods)
     tallies = {name: _MeasureTally(name) for name in chosen}
-    done = 0
+    count = 0
     for scope in load(dataset, path):
         searches = {name: method(scope) for name, method in chosen.items()}
         for question in scope.questions:
@@ -99,9 +99,9 @@ def measure(
                 ranked = search(question)
                 took = 1000 * (clock.perf_counter() - start)
                 tallies[name].add(scope, question, _before(scope, question, ranked), took)
-            done += 1
+            count += 1
             if progress is not None:
-                progress(done)
+                progress(count)
     return QualityReport(dataset=dataset, methods=tuple(tally.result() for tally in tallies.values()))
 
 
@@ -268,15 +268,15 @@ def session_measures(scope: BenchScope, question: BenchQuestion, ranked: Sequenc
 
 
 def _postings(terms: Sequence[Sequence[str]]) -> dict[str, Postings]:
-    gathered: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    occurrences_by_term: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for row, row_terms in enumerate(terms):
         for term, times in Counter(row_terms).items():
-            gathered[term].append((row, times))
+            occurrences_by_term[term].append((row, times))
     return {
         term: Postings(
             term=term,
             documents=np.array([row for row, _ in occurrences], dtype=np.intp),
             frequencies=np.array([times for _, times in occurrences], dtype=np.int32),
         )
-        for term, occurrences in gathered.items()
+        for term, occurrences in occurrences_by_term.items()
     }

@@ -221,7 +221,7 @@ def qa(
     settings = Settings.load()
     where, which = url or settings.llm_url, model or settings.llm_model
     if not where or not which:
-        raise InvalidInput("which model reads is not told: give --url and --model, or set llm_url and llm_model")
+        raise InvalidInput("no reader is set: give --url and --model, or set llm_url and llm_model")
     key = settings.llm_key or None
     with (
         OpenAICompatible(where, which, key, timeout=settings.llm_timeout, concurrency=concurrency) as reader,

@@ -288,7 +288,7 @@ class RemoteMessages:
         return cast("MessageLimits | None", self._transport.call("messages.limits", {}))
 
     def unlimit(self) -> bool:
-        """Take the limits of this room away; False when it had none."""
+        """Remove the limits of this room; False when it had none."""
         return cast("bool", self._transport.call("messages.unlimit", {}))
 
 
@@ -311,7 +311,7 @@ class RemoteFacts:
         wording: str | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Hold something to be so; an equal fact gathers the sources and the confidence, 1 - (1-a)(1-b).
+        """Add a fact; an equal one gets the new sources too, and the combined confidence 1 - (1-a)(1-b).
 
         "I" and "user" are the view's user, and wordings such as "moved to" become the predicate they mean. Without
         `valid_from` it counts as said now. A contradiction is settled by the predicate's policy before this returns.
@@ -488,11 +488,11 @@ class RemoteRevisions:
         )
 
     def confirm(self, id: str, by: str) -> Revised:
-        """Say that the later record `by` did replace what the record `id` says: it counts as certain from now on."""
+        """Confirm that the later record `by` replaced what the record `id` says: it is certain from now on."""
         return cast("Revised", self._transport.call("revisions.confirm", {"id": id, "by": by}))
 
     def reject(self, id: str, by: str) -> Revised:
-        """Say that the later record `by` did not replace what `id` says: it holds, and so do the facts it taught."""
+        """Reject that the later record `by` replaced what `id` says: it is current, and so are the facts learned from it."""
         return cast("Revised", self._transport.call("revisions.reject", {"id": id, "by": by}))
 
 
@@ -858,11 +858,11 @@ class RemoteGoals:
         )
 
     def done(self, id: str, *, key: str | None = None) -> Receipt:
-        """Say that a goal is reached."""
+        """Mark a goal as done."""
         return cast("Receipt", self._transport.call("goals.done", {"id": id, "key": key}))
 
     def drop(self, id: str, *, key: str | None = None) -> Receipt:
-        """Give a goal up."""
+        """Mark a goal as dropped."""
         return cast("Receipt", self._transport.call("goals.drop", {"id": id, "key": key}))
 
     def open(self, *, limit: int = 100) -> "list[Goal]":
@@ -988,7 +988,7 @@ class RemoteTasks:
         )
 
     def done(self, id: str, *, key: str | None = None) -> Receipt:
-        """Say that a task is done; one that is done already is left as it is (`unchanged`).
+        """Mark a task as done; one that is done already stays as it is (`unchanged`).
 
         A recurring one stays open and is due the next time that lies past both its due time and now. When two do the
         same one at once it moves on once.
@@ -996,7 +996,7 @@ class RemoteTasks:
         return cast("Receipt", self._transport.call("tasks.done", {"id": id, "key": key}))
 
     def drop(self, id: str, *, key: str | None = None) -> Receipt:
-        """Give a task up; a recurring one does not come round again."""
+        """Mark a task as dropped; a recurring one does not recur any more."""
         return cast("Receipt", self._transport.call("tasks.drop", {"id": id, "key": key}))
 
     def due(self, now: datetime | None = None, *, limit: int = 100) -> "list[Task]":
@@ -1364,7 +1364,7 @@ class RemoteSummaries:
     def compress(
         self, *, older_than: Duration = "7d", room: str | None = None, max_tokens: int = MAX_TOKENS
     ) -> Compressed:
-        """Let messages older than that leave, each room's into summaries; returns how many, from when to when.
+        """Replace messages older than that by summaries, room by room; returns how many, from when to when.
 
         A summary and the end of its messages (100 at the most) are one transaction, so a large room is not held up.
         Pinned and system messages stay, a tool call stays or leaves with its results, and what was learned stays. Without a
@@ -1552,11 +1552,11 @@ class RemoteTodos:
         )
 
     def done(self, id: str) -> Receipt:
-        """Say that one is done; its parts stay as they are."""
+        """Mark a to-do as done; its parts stay as they are."""
         return cast("Receipt", self._transport.call("working.todos.done", {"id": id}))
 
     def drop(self, id: str) -> Receipt:
-        """Give one up; its parts stay as they are."""
+        """Mark a to-do as dropped; its parts stay as they are."""
         return cast("Receipt", self._transport.call("working.todos.drop", {"id": id}))
 
     def delete(self, id: str) -> Receipt:
@@ -1622,7 +1622,7 @@ class RemoteJobs:
         return cast("Job", self._transport.call("jobs.get", {"id": id}))
 
     def retry(self, id: str) -> Job:
-        """Let a dead job be tried again from now on, as often as a new one, and return it."""
+        """Retry a dead job, as often as a new one, and return it."""
         return cast("Job", self._transport.call("jobs.retry", {"id": id}))
 
 
@@ -1718,7 +1718,7 @@ class RemoteQuarantine:
         return cast("int", self._transport.call("quarantine.count", {}))
 
     def release(self, id: str, *, by: str) -> Receipt:
-        """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
+        """Release a record, a document with its chunks: it is found and learned from as if it had been added now.
 
         `by` is who decided so; it is kept in the record's metadata as `released_by`, and in the audit
         trail where nobody acts already. The next version is free, the one
@@ -1802,7 +1802,7 @@ class RemoteRetention:
         return cast("bool", self._transport.call("retention.remove", {"name": name}))
 
     def undo(self, report: Maintenance) -> Undone:
-        """Take back what a run of `maintain()` removed and mended, the last write first, by new versions.
+        """Undo what a run of `maintain()` removed and repaired, the last write first, by new versions.
 
         What has changed since, and what was thinned meanwhile, is left as it is and counted.
         """
@@ -1860,7 +1860,7 @@ class RemoteWorking:
     def limit(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> WorkingLimits:
-        """Hold at most so many here from now on, in every process and over restarts; what is not given stays as it is.
+        """Limit this workbench from now on, in every process and over restarts; what is not given stays as it is.
 
         What is too much leaves at once, and after each message, action or thought that is added in exactly this scope,
         by the workbench or otherwise (after a batch: with the next one). What leaves, and what stays, is as with `prune`.
@@ -1874,13 +1874,13 @@ class RemoteWorking:
         )
 
     def unlimit(self) -> bool:
-        """Take the limits of this workbench away; False when it had none."""
+        """Remove the limits of this workbench; False when it had none."""
         return cast("bool", self._transport.call("working.unlimit", {}))
 
     def prune(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> Pruned:
-        """Let the oldest leave in one transaction until no more than this is left; `limits()` where nothing is given.
+        """Remove the oldest in one transaction until no more than this is left; by `limits()` where nothing is given.
 
         Pinned records, system messages and the newest turn stay, and count; a tool call and its results leave together.
         What was learned from messages stays known. The result says what left, and `memory.undo(pruned.receipt)` brings it
@@ -1965,7 +1965,7 @@ class RemoteMemory:
     ) -> State:
         """Ask the providers about a message, side by side, and return what they say as one state.
 
-        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is told,
+        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is included,
         and what is recalled comes from all rooms of that user. `include` takes only those it names, private ones too; `exclude` leaves some out; a name that is not there raises
         `NotFound`. One that fails or takes too long is left out and stands in `State.failures`. A state is kept for five
         minutes and given again for the same message, until something within reach is written, by any process; `fresh`
@@ -2068,7 +2068,7 @@ class RemoteMemory:
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
-        loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
+        loss. Quarantined records are left out; imported ones are listed at their own times. Expiry is no change.
         """
         return cast("list[ChangeEvent]", self._transport.call("changes", {"after": after, "limit": limit}))
 
@@ -2089,7 +2089,7 @@ class RemoteMemory:
         return cast("Receipt", self._transport.call("rollback", {"to": to}))
 
     def undo(self, receipt: Receipt) -> Receipt:
-        """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
+        """Undo one write, by new versions; a record that was changed since raises `VersionConflict`.
 
         What was learned since is no conflict: it goes with what it was learned from.
         """
@@ -2111,11 +2111,12 @@ class RemoteMemory:
         refused.
 
         With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
-        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and audit
-        lines lose what tells of it. No view of the past, undo or roll-back brings it back. The receipt says what was
-        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
-        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
-        removed; the receipt counts the records, versions and keys that would go, and the sessions that would change.
+        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and lines of
+        the audit trail are redacted. No view of the past, undo or roll-back brings it back. The receipt says what was
+        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. An
+        unknown user gets an empty receipt; without a target it is an error. An interrupted erasure goes on when it is
+        asked for again, or by `maintain()`. With `dry_run` nothing is removed; the receipt counts the records, versions
+        and keys that would go, and the sessions that would change.
         """
         return cast(
             "ErasureReceipt",
@@ -2129,7 +2130,7 @@ class RemoteMemory:
         return cast("Check", self._transport.call("verify", {}))
 
     def stats(self) -> Stats:
-        """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
+        """Count what this tenant holds, and measure the store; keys on a server that cannot be reached are not counted."""
         return cast("Stats", self._transport.call("stats", {}))
 
     def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:

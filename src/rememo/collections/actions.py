@@ -19,7 +19,7 @@ _SEARCHABLE_LENGTH = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Action(RecordWrapper):
-    """An action as it stands in a record."""
+    """An action, read from its record."""
 
     @property
     def tool(self) -> str:

@@ -183,7 +183,7 @@ def check_priority(value: object) -> int:
 
 
 def to_iso(value: object, field: str) -> str | None:
-    """Return a time as it stands in data: UTC, so that texts sort as the times do."""
+    """Return a time as data holds it: in UTC, so that texts sort as the times do."""
     return None if value is None else to_utc(value, field).isoformat()
 
 

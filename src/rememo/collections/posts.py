@@ -25,7 +25,7 @@ _PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class Post(RecordWrapper):
-    """A post as it stands in a record."""
+    """A post, read from its record."""
 
     @property
     def content(self) -> str:

@@ -18,7 +18,7 @@ _ALSO = {"ANSWER": "FINAL"}
 
 @dataclass(frozen=True, slots=True)
 class Thought(RecordWrapper):
-    """A thought as it stands in a record."""
+    """A thought, read from its record."""
 
     @property
     def step(self) -> str:

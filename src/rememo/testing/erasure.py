@@ -52,7 +52,7 @@ class EraseSuite(ErasedCopiesSuite):
         before = memory.snapshot("before")
         clock.advance()
         ana = memory.scope(user="ana")
-        kept = [ana.list(limit=100), ana.history("note-ana"), ana.history("gone-ana"), ana.search("greyhound")]
+        readings = [ana.list(limit=100), ana.history("note-ana"), ana.history("gone-ana"), ana.search("greyhound")]
         receipt = memory.erase(user="kim")
         assert receipt.ok, receipt.leftovers
         assert receipt.target == {"user": "kim"}
@@ -75,7 +75,12 @@ class EraseSuite(ErasedCopiesSuite):
         assert memory.scope(user="kim", room="r").kv.keys() == []
         assert memory.profiles.keys() == ["ana"]
         assert memory.flow("feeding", steps=["buy", "feed"]).get("kim") is None
-        assert [ana.list(limit=100), ana.history("note-ana"), ana.history("gone-ana"), ana.search("greyhound")] == kept
+        assert [
+            ana.list(limit=100),
+            ana.history("note-ana"),
+            ana.history("gone-ana"),
+            ana.search("greyhound"),
+        ] == readings
         assert ana.scope(room="r").kv.get("animal") == "greyhound"
         assert not [job for job in memory.jobs.list() if job.payload.get("record") == "note-kim"]
         assert memory.verify().faults == ()
@@ -86,12 +91,12 @@ class EraseSuite(ErasedCopiesSuite):
         preview = memory.erase(user="kim", dry_run=True)
         assert [memory.list(limit=100), memory.stats(), memory.kv.keys()] == before
         assert (preview.dry_run, preview.target, preview.ok, dict(preview.checked)) == (True, {"user": "kim"}, True, {})
-        done = memory.erase(user="kim")
-        assert not done.dry_run
-        assert preview.counts["records"] <= done.counts["records"]
-        assert preview.counts["versions"] <= done.counts["versions"]
+        erased = memory.erase(user="kim")
+        assert not erased.dry_run
+        assert preview.counts["records"] <= erased.counts["records"]
+        assert preview.counts["versions"] <= erased.counts["versions"]
         # One of its keys had expired: nobody sees it, but it goes.
-        assert preview.counts["kv"] == done.counts["kv"] - 1
+        assert preview.counts["kv"] == erased.counts["kv"] - 1
         assert memory.erase(user="kim", dry_run=True).counts == {}
         assert memory.erase(ids=["note-ana", "nothing"], dry_run=True).counts == {"records": 1, "versions": 2}
         with pytest.raises(InvalidInput, match="given no target"):
@@ -172,14 +177,14 @@ class EraseSuite(ErasedCopiesSuite):
         bound = memory.bound.tenant
         with pytest.raises(InvalidInput, match=f"bound to tenant '{bound}' and cannot erase tenant 'acme'"):
             memory.erase(tenant="acme")
-        for given in (True, False, 1, ["acme"], {"tenant": bound}):
+        for value in (True, False, 1, ["acme"], {"tenant": bound}):
             with pytest.raises(InvalidInput, match=f"write erase\\(tenant='{bound}'\\)"):
-                untyped.erase(tenant=given)
+                untyped.erase(tenant=value)
         with pytest.raises(InvalidInput, match="cannot erase tenant ''"):
             memory.erase(tenant="")
-        for given in ("false", "no", 0, None, ""):
+        for value in ("false", "no", 0, None, ""):
             with pytest.raises(InvalidInput, match="dry_run must be True or False"):
-                untyped.erase(tenant=bound, dry_run=given)
+                untyped.erase(tenant=bound, dry_run=value)
         assert texts(memory.list()) == ["stays"]
         acme = memory.scope(tenant="acme")
         acme.add("goes")

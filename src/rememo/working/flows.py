@@ -186,7 +186,7 @@ class Flow(ViewHolder):
 
     @contextmanager
     def run(self, user: str | None = None, *, on_error: Literal["clear", "pause"] = "pause") -> Generator[FlowState]:
-        """Lend the state for a block: started where there is none, resumed where it is paused.
+        """Run a block with the state: it is started where there is none, resumed where it is paused.
 
         An exception inside pauses or clears the flow, as `on_error` says, and is raised on. Otherwise the flow stays as the block
         leaves it.
@@ -381,6 +381,6 @@ def _checked_steps(value: object, what: str) -> tuple[str, ...]:
     if not steps:
         raise InvalidInput(f"{what} has no steps; name at least one")
     if len(set(steps)) < len(steps):
-        twice = next(step for step, often in Counter(steps).items() if often > 1)
+        twice = next(step for step, count in Counter(steps).items() if count > 1)
         raise InvalidInput(f"{what} has the step {twice!r} twice; steps need names of their own")
     return steps

@@ -173,7 +173,7 @@ class Typed(ViewHolder, Generic[V]):
         return retry_on_conflict(prepare, write, self._what, attempts=_MOST_TRIES, conflicts=conflicts)
 
     def clear(self) -> bool:
-        """Go back to the default; False when nothing was stored. The past stays readable."""
+        """Reset the value to the default; False when nothing was stored. The past stays readable."""
         try:
             self._view.remove(self._id)
         except NotFound:
@@ -193,7 +193,7 @@ class Typed(ViewHolder, Generic[V]):
         ]
 
     def undo(self) -> V:
-        """Take the last change back by a new version, and return the value that holds now.
+        """Undo the last change by a new version, and return the value that is current now.
 
         Repeated, it goes further back, at last to the default; then `NotFound` is raised. A change that comes in
         between raises `VersionConflict`, and nothing is undone.

@@ -61,7 +61,7 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         self._threshold = check_unit(threshold, "threshold")
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Let the events of a session be recalled; those that are already are left as they are."""
+        """Add the events of a session to memory, so that they are recalled; those that are there already stay as they are."""
         await run_in_thread(self._add, (session.app_name, session.user_id, session.id), session.events, {})
 
     async def add_events_to_memory(
@@ -73,7 +73,7 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Let some events be recalled; `custom_metadata` comes back with them."""
+        """Add some events to memory; `custom_metadata` is returned with them."""
         await run_in_thread(self._add, (app_name, user_id, session_id or ""), events, custom_metadata or {})
 
     async def add_memory(

@@ -218,8 +218,8 @@ class RememoDocumentStore(MetadataQueries):
         ranked = rank_by_standing(
             self._view, [RetrievedRecord(record=records[id], score=score) for id, score in near if id in records]
         )
-        whole = self.return_embedding if return_embedding is None else return_embedding
-        return [retrieved_document(result, embedding=whole) for result in ranked[:top_k]]
+        with_embedding = self.return_embedding if return_embedding is None else return_embedding
+        return [retrieved_document(result, embedding=with_embedding) for result in ranked[:top_k]]
 
     def text_retrieval(
         self,
@@ -237,8 +237,8 @@ class RememoDocumentStore(MetadataQueries):
             return []
         ids = None if not filters else [record.id for record, _ in self._matching(filters)]
         hits = self._view.search(storable_text(query), kind=KIND, ids=ids, limit=top_k, mode=mode)
-        whole = self.return_embedding if return_embedding is None else return_embedding
-        return [retrieved_document(from_hit(hit), embedding=whole) for hit in hits]
+        with_embedding = self.return_embedding if return_embedding is None else return_embedding
+        return [retrieved_document(from_hit(hit), embedding=with_embedding) for hit in hits]
 
     # ---- inside
 

@@ -101,7 +101,7 @@ class RememoStore(MemoryHolder, BaseStore):
         self._clock = clock
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do some operations: reads first, then all writes or none; the results stand in the order of the operations."""
+        """Execute operations: reads first, then all writes or none; results are in the order of the operations."""
         operations = list(ops)
         writes: dict[tuple[tuple[str, ...], str], PutOp] = {}
         for op in operations:

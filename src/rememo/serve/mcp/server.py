@@ -77,9 +77,9 @@ class MemoryAccess(Protocol):
 class RequestHandlers:
     """The handlers of the protocol's requests."""
 
-    def __init__(self, house: MemoryAccess, tools: Sequence[Tool], *, in_turn: bool = False) -> None:
+    def __init__(self, access: MemoryAccess, tools: Sequence[Tool], *, in_turn: bool = False) -> None:
         """Offer tools; `in_turn` serializes writing calls in the order they came."""
-        self._access = house
+        self._access = access
         self._tools = {tool.name: tool for tool in tools}
         self._turn = anyio.Lock() if in_turn else None
 
@@ -238,9 +238,9 @@ class RequestHandlers:
             raise MCPError(INTERNAL_ERROR, INTERNAL_MESSAGE) from None
 
 
-def build_server(house: MemoryAccess) -> Server[Any]:
+def build_server(access: MemoryAccess) -> Server[Any]:
     """Return the server of a memory."""
-    handlers = RequestHandlers(house, TOOLS)
+    handlers = RequestHandlers(access, TOOLS)
     return Server(
         "rememo",
         version=__version__,
@@ -258,9 +258,9 @@ def build_server(house: MemoryAccess) -> Server[Any]:
     )
 
 
-def build_graph_server(house: MemoryAccess) -> Server[Any]:
+def build_graph_server(access: MemoryAccess) -> Server[Any]:
     """Return the server that replaces the reference knowledge-graph memory server."""
-    handlers = RequestHandlers(house, graph.TOOLS, in_turn=True)
+    handlers = RequestHandlers(access, graph.TOOLS, in_turn=True)
     return Server(
         "rememo",
         version=__version__,
