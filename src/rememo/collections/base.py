@@ -55,6 +55,10 @@ class Collection(ViewHolder):
             raise NotFound(f"there is no {self.kind} {id!r} in this scope")
         return record
 
+    def _add_record(self, key: str | None, **fields: Any) -> Receipt:
+        """Add a record of this kind."""
+        return self._view.put([{"kind": self.kind, **fields}], key)
+
     def _change(
         self,
         id: str,

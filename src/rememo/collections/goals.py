@@ -41,11 +41,9 @@ class Goals(PlanCollection):
         if parent is not None:
             self._need_parent(parent)
         data = drop_none(status="open", priority=check_priority(priority), due=to_iso(due, "due"), parent=parent)
-        fields: dict[str, Any] = {
-            "text": text, "kind": self.kind, "data": data, "metadata": metadata, "id": id, "pinned": pinned,
-            "importance": importance,
-        }  # fmt: skip
-        return self._view.put([fields], key)
+        return self._add_record(
+            key, text=text, data=data, metadata=metadata, id=id, pinned=pinned, importance=importance
+        )
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Goal:
         """Return a goal; one that is not in this scope raises `NotFound`."""

@@ -81,11 +81,10 @@ class Tasks(PlanCollection):
             goal=None if goal is None else check_label(goal, "goal"),
             parent=None if parent is None else self._need_parent(parent),
         )
-        fields: dict[str, Any] = {
-            "text": text, "kind": self.kind, "data": data | drop_none(**_timing(due, recurrence)), "metadata": metadata,
-            "id": id, "pinned": pinned, "importance": importance, "source": source, "trust": trust,
-        }  # fmt: skip
-        return self._view.put([fields], key)
+        return self._add_record(
+            key, text=text, data=data | drop_none(**_timing(due, recurrence)), metadata=metadata, id=id, pinned=pinned,
+            importance=importance, source=source, trust=trust,
+        )  # fmt: skip
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Task:
         """Return a task; one that is not in this scope raises `NotFound`."""
