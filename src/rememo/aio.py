@@ -104,16 +104,22 @@ from rememo.working.working import Working
 
 T = TypeVar("T")
 P = ParamSpec("P")
+A = TypeVar("A", bound="Mirror[Any]")
+Mirrored = TypeVar("Mirrored")
 
 _THREADS = 8
 
 
-class Mirror:
+class Mirror(Generic[Mirrored]):
     """A synchronous object and the threads its calls run on."""
 
-    def __init__(self, mirrored: Any, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, mirrored: Mirrored, threads: ThreadPoolExecutor) -> None:
         self._mirrored = mirrored
         self._threads = threads
+
+    @property
+    def _own(self) -> Mirrored:
+        return self._mirrored
 
     async def _call_apart(self, run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Run one call on a thread of the event loop's own; async functions it calls run on that loop."""
@@ -141,13 +147,16 @@ class Mirror:
         return await self._call(manager.__exit__, type(error), error, error.__traceback__)
 
 
-@usual_spellings
-class AsyncRecords(Mirror):
-    """What is remembered within a view, whatever its kind."""
+def _wrap(kind: type[A], mirrored: object, threads: ThreadPoolExecutor) -> A:
+    """Return the twin of an object, on the threads of the memory that it came from."""
+    twin = object.__new__(kind)
+    vars(twin).update(_mirrored=mirrored, _threads=threads)
+    return twin
 
-    @property
-    def _own(self) -> Records:
-        return cast("Records", self._mirrored)
+
+@usual_spellings
+class AsyncRecords(Mirror[Records]):
+    """What is remembered within a view, whatever its kind."""
 
     @property
     def bound(self) -> Scope:
@@ -442,12 +451,8 @@ class AsyncRecords(Mirror):
         return await self._call(self._own.agents)
 
 
-class AsyncKeyValues(Mirror):
+class AsyncKeyValues(Mirror[KeyValues]):
     """The keys of one scope: exactly this view's labels are their namespace."""
-
-    @property
-    def _own(self) -> KeyValues:
-        return cast("KeyValues", self._mirrored)
 
     async def get(self, key: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none or it has expired."""
@@ -539,19 +544,13 @@ class AsyncKeyValues(Mirror):
         `load(key)` reads one from where it is kept, `save(key, value)` writes one there; both are plain functions. What was loaded lives for `ttl`
         at the most, and goes at once when it is written or invalidated.
         """
-        view = AsyncCached.__new__(AsyncCached)
-        Mirror.__init__(
-            view, await self._call(self._own.cached, name, load, save=save, ttl=ttl, sliding=sliding), self._threads
+        return AsyncCached(
+            await self._call(self._own.cached, name, load, save=save, ttl=ttl, sliding=sliding), self._threads
         )
-        return view
 
 
-class AsyncCached(Mirror):
+class AsyncCached(Mirror[Cached]):
     """Session data, agent configuration and the like, read through to where it is kept; shared by processes."""
-
-    @property
-    def _own(self) -> Cached:
-        return cast("Cached", self._mirrored)
 
     async def get(self, key: str) -> Any:
         """Return a copy of the value: the one held ready, else what `load(key)` gives, which is then held.
@@ -574,12 +573,8 @@ class AsyncCached(Mirror):
 
 
 @usual_spellings
-class AsyncMessages(Mirror):
+class AsyncMessages(Mirror[Messages]):
     """The messages within a view, ordered by when they were said, ties by arrival."""
-
-    @property
-    def _own(self) -> Messages:
-        return cast("Messages", self._mirrored)
 
     async def add(
         self,
@@ -783,12 +778,8 @@ class AsyncMessages(Mirror):
         return await self._call(self._own.unlimit)
 
 
-class AsyncFacts(Mirror):
+class AsyncFacts(Mirror[Facts]):
     """The facts of one scope, added by hand or learned from what was said."""
-
-    @property
-    def _own(self) -> Facts:
-        return cast("Facts", self._mirrored)
 
     async def add(
         self,
@@ -939,12 +930,8 @@ class AsyncFacts(Mirror):
         return await self._call(self._own.extract, text, speaker=speaker, at=at, model=model)
 
 
-class AsyncRevisions(Mirror):
+class AsyncRevisions(Mirror[Revisions]):
     """What later statements made of earlier ones, in one scope."""
-
-    @property
-    def _own(self) -> Revisions:
-        return cast("Revisions", self._mirrored)
 
     async def list(
         self, *, id: str | None = None, max_confidence: float = 1.0, decided: bool | None = None, limit: int = 100
@@ -965,12 +952,8 @@ class AsyncRevisions(Mirror):
         return await self._call(self._own.reject, id, by)
 
 
-class AsyncRelationships(Mirror):
+class AsyncRelationships(Mirror[Relationships]):
     """The relationships of one scope, added by hand or learned from what was said."""
-
-    @property
-    def _own(self) -> Relationships:
-        return cast("Relationships", self._mirrored)
 
     async def add(
         self,
@@ -1051,12 +1034,8 @@ class AsyncRelationships(Mirror):
         return await self._call(self._own.path, a, b, max_depth)
 
 
-class AsyncDocuments(Mirror):
+class AsyncDocuments(Mirror[Documents]):
     """The documents within a view."""
-
-    @property
-    def _own(self) -> Documents:
-        return cast("Documents", self._mirrored)
 
     async def add(
         self,
@@ -1206,12 +1185,8 @@ class AsyncDocuments(Mirror):
         return await self._call(self._own.summary, id, sentences=sentences)
 
 
-class AsyncGoals(Mirror):
+class AsyncGoals(Mirror[Goals]):
     """The goals within a view."""
-
-    @property
-    def _own(self) -> Goals:
-        return cast("Goals", self._mirrored)
 
     async def add(
         self,
@@ -1307,12 +1282,8 @@ class AsyncGoals(Mirror):
         )
 
 
-class AsyncTasks(Mirror):
+class AsyncTasks(Mirror[Tasks]):
     """The tasks within a view."""
-
-    @property
-    def _own(self) -> Tasks:
-        return cast("Tasks", self._mirrored)
 
     async def add(
         self,
@@ -1437,12 +1408,8 @@ class AsyncTasks(Mirror):
         )
 
 
-class AsyncActions(Mirror):
+class AsyncActions(Mirror[Actions]):
     """The actions within a view."""
-
-    @property
-    def _own(self) -> Actions:
-        return cast("Actions", self._mirrored)
 
     async def add(
         self,
@@ -1526,12 +1493,8 @@ class AsyncActions(Mirror):
         )
 
 
-class AsyncThoughts(Mirror):
+class AsyncThoughts(Mirror[Thoughts]):
     """The thoughts within a view."""
-
-    @property
-    def _own(self) -> Thoughts:
-        return cast("Thoughts", self._mirrored)
 
     async def add(
         self,
@@ -1592,12 +1555,8 @@ class AsyncThoughts(Mirror):
         )
 
 
-class AsyncPosts(Mirror):
+class AsyncPosts(Mirror[Posts]):
     """The posts within a view."""
-
-    @property
-    def _own(self) -> Posts:
-        return cast("Posts", self._mirrored)
 
     async def add(
         self,
@@ -1675,15 +1634,11 @@ class AsyncPosts(Mirror):
         )
 
 
-class AsyncSummaries(Mirror):
+class AsyncSummaries(Mirror[Summaries]):
     """The summaries within a view, and the policy of the room that it is bound to.
 
     A summary carries the labels that all its messages share, so a view sees none of messages that it could not see.
     """
-
-    @property
-    def _own(self) -> Summaries:
-        return cast("Summaries", self._mirrored)
 
     async def policy(self, policy: SummaryPolicy | Unset | None = UNSET) -> SummaryPolicy | None:
         """Return the policy of this room, or set it: for all users and agents, in every process and over restarts.
@@ -1755,16 +1710,12 @@ class AsyncSummaries(Mirror):
         return await self._call(self._own.compress, older_than=older_than, room=room, max_tokens=max_tokens)
 
 
-class AsyncProfiles(Mirror):
+class AsyncProfiles(Mirror[Profiles]):
     """The profiles of one scope: exactly this view's labels are their namespace.
 
     What was read stays decoded in the process. Every read still asks the store for the version by its key, so a change
     by another process is seen by the very next read.
     """
-
-    @property
-    def _own(self) -> Profiles:
-        return cast("Profiles", self._mirrored)
 
     async def get(self, key: str) -> Profile | None:
         """Return what is known under a key, or None when nothing is."""
@@ -1791,16 +1742,12 @@ class AsyncProfiles(Mirror):
         return await self._call(self._own.keys)
 
 
-class AsyncContextValues(Mirror):
+class AsyncContextValues(Mirror[ContextValues]):
     """The values of exactly this scope, by name: any JSON, and what a workbench declares by its type.
 
     They are records of the kind `state`: versions, `as_of`, `undo`, batches and export hold for them, search does not
     find them.
     """
-
-    @property
-    def _own(self) -> ContextValues:
-        return cast("ContextValues", self._mirrored)
 
     async def set(self, name: str, value: Any) -> AsyncReceipt:
         """Keep a value under a name, whatever was there."""
@@ -1826,12 +1773,8 @@ class AsyncContextValues(Mirror):
         return await self._call(self._own.all)
 
 
-class AsyncTodos(Mirror):
+class AsyncTodos(Mirror[Todos]):
     """The tasks within a view: `memory.tasks` has the same ones, with their due times and recurrence."""
-
-    @property
-    def _own(self) -> Todos:
-        return cast("Todos", self._mirrored)
 
     async def add(
         self, text: str, *, priority: int = 0, parent: str | None = None, id: str | None = None
@@ -1881,16 +1824,12 @@ class AsyncTodos(Mirror):
         return await self._call(self._own.next)
 
 
-class AsyncWorking(Mirror):
+class AsyncWorking(Mirror[Working]):
     """What an agent has at hand within a scope: messages, actions, thoughts, to-dos and free values.
 
     It is no store of its own: everything on it is a record of the memory, durable and searched like the others. A
     subclass may declare fields by annotations; they are checked by their types and kept when they are assigned.
     """
-
-    @property
-    def _own(self) -> Working:
-        return cast("Working", self._mirrored)
 
     @property
     def bound(self) -> Scope:
@@ -2016,16 +1955,12 @@ class AsyncWorking(Mirror):
         return to_async_receipt(await self._call(self._own.import_, exported))
 
 
-class AsyncSessions(Mirror):
+class AsyncSessions(Mirror[Sessions]):
     """The saved sessions of exactly this view's labels.
 
     They are kept beside the records: clearing or rolling back a scope leaves them as they are, a deleted one leaves no
     version behind.
     """
-
-    @property
-    def _own(self) -> Sessions:
-        return cast("Sessions", self._mirrored)
 
     async def save(self, name: str) -> Session:
         """Keep the workbench of this view as it is now; a session of that name is replaced.
@@ -2063,8 +1998,7 @@ class AsyncSessions(Mirror):
         block ends it is gone, and using it raises `Closed`. The name must not be that of a saved session.
         """
         manager = self._own.run(name, clear=clear)
-        view = AsyncWorking.__new__(AsyncWorking)
-        Mirror.__init__(view, await self._call(manager.__enter__), self._threads)
+        view = AsyncWorking(await self._call(manager.__enter__), self._threads)
         try:
             yield view
         except BaseException as error:
@@ -2074,15 +2008,11 @@ class AsyncSessions(Mirror):
             await self._call(manager.__exit__, None, None, None)
 
 
-class AsyncFlow(Mirror):
+class AsyncFlow(Mirror[Flow]):
     """One process of several steps and the states of its users within a view; safe for threads and processes.
 
     A view that is bound to a user reaches that user's state only, and needs not name the user.
     """
-
-    @property
-    def _own(self) -> Flow:
-        return cast("Flow", self._mirrored)
 
     @property
     def name(self) -> str:
@@ -2175,16 +2105,12 @@ class AsyncFlow(Mirror):
             await self._call(manager.__exit__, None, None, None)
 
 
-class AsyncTyped(Mirror, Generic[V]):
+class AsyncTyped(Mirror[Typed[V]]):
     """One value of one type, under a name in exactly this view's scope; thread-safe.
 
     It is a record of the kind `state` with the value as JSON in its `data`: versions, views of the past, undo, export
     and erasure hold for it as for any other. Nothing is stored until it is first set.
     """
-
-    @property
-    def _own(self) -> Typed[V]:
-        return cast("Typed[V]", self._mirrored)
 
     @property
     def name(self) -> str:
@@ -2253,12 +2179,8 @@ class AsyncTyped(Mirror, Generic[V]):
         return self._own.off_change(hook)
 
 
-class AsyncQuarantine(Mirror):
+class AsyncQuarantine(Mirror[Quarantine]):
     """The records within a view that are held back: stored as they came, but neither recalled nor learned from."""
-
-    @property
-    def _own(self) -> Quarantine:
-        return cast("Quarantine", self._mirrored)
 
     async def list(
         self,
@@ -2317,12 +2239,8 @@ class AsyncQuarantine(Mirror):
         return self._own.rule(name, reason=reason, trusted=trusted)
 
 
-class AsyncJobs(Mirror):
+class AsyncJobs(Mirror[Jobs]):
     """The jobs of one tenant."""
-
-    @property
-    def _own(self) -> Jobs:
-        return cast("Jobs", self._mirrored)
 
     async def list(
         self, state: JobState | None = None, *, limit: int | None = None, before: str | None = None
@@ -2342,15 +2260,11 @@ class AsyncJobs(Mirror):
         return await self._call(self._own.retry, id)
 
 
-class AsyncAudit(Mirror):
+class AsyncAudit(Mirror[Audit]):
     """The audit trail of a tenant; a view bound to labels lists what concerns them.
 
     Lines are added only where auditing is on (`Settings(audit=True)`); what is there can always be read.
     """
-
-    @property
-    def _own(self) -> Audit:
-        return cast("Audit", self._mirrored)
 
     async def list(
         self,
@@ -2397,12 +2311,8 @@ class AsyncAudit(Mirror):
         return await self._call(self._own.denied, operation, reason=reason, ids=ids)
 
 
-class AsyncRetention(Mirror):
+class AsyncRetention(Mirror[Retention]):
     """The policies of a view's scope and of narrower ones. They are kept in the memory, for every process."""
-
-    @property
-    def _own(self) -> Retention:
-        return cast("Retention", self._mirrored)
 
     async def set(
         self,
@@ -2463,12 +2373,8 @@ class AsyncRetention(Mirror):
         return await self._call(self._own.undo, report)
 
 
-class AsyncArchive(Mirror):
+class AsyncArchive(Mirror[Archive]):
     """The archives of a view's tenant, at the address of the setting `archive`."""
-
-    @property
-    def _own(self) -> Archive:
-        return cast("Archive", self._mirrored)
 
     async def list(
         self, *, user: str | None = None, agent: str | None = None, room: str | None = None
@@ -2551,9 +2457,7 @@ class AsyncMemory(AsyncRecords):
 
         A label is a text, or the whole number that a platform gives: `user=42` is `user="42"`.
         """
-        view = AsyncMemory.__new__(AsyncMemory)
-        Mirror.__init__(view, self._own.scope(tenant=tenant, agent=agent, user=user, room=room), self._threads)
-        return view
+        return _wrap(AsyncMemory, self._own.scope(tenant=tenant, agent=agent, user=user, room=room), self._threads)
 
     def pool(self, name: str) -> "AsyncMemory":
         """Return the view of a pool: what its group shares within this tenant, whoever opens it by this name.
@@ -2561,9 +2465,7 @@ class AsyncMemory(AsyncRecords):
         A pool is a room of its own, `pool:` and the name. What is written through the view is there for all of them and
         carries this view's agent and user as its author; nothing else of theirs can be seen through it.
         """
-        view = AsyncMemory.__new__(AsyncMemory)
-        Mirror.__init__(view, self._own.pool(name), self._threads)
-        return view
+        return _wrap(AsyncMemory, self._own.pool(name), self._threads)
 
     def acting(
         self, *, actor: str | None = None, session: str | None = None, address: str | None = None
@@ -2589,8 +2491,7 @@ class AsyncMemory(AsyncRecords):
         Reads inside see what is stored, not what waits. Receipts inside are `pending`; the batch's `receipt` has it all.
         """
         manager = self._own.batch(key=key)
-        view = AsyncBatchView.__new__(AsyncBatchView)
-        Mirror.__init__(view, await self._call(manager.__enter__), self._threads)
+        view = _wrap(AsyncBatchView, await self._call(manager.__enter__), self._threads)
         try:
             yield view
         except BaseException as error:
@@ -2601,9 +2502,7 @@ class AsyncMemory(AsyncRecords):
 
     async def as_of(self, moment: str | datetime) -> "AsyncMemory":
         """Return a read-only view of what was known at a snapshot or a moment."""
-        view = AsyncMemory.__new__(AsyncMemory)
-        Mirror.__init__(view, await self._call(self._own.as_of, moment), self._threads)
-        return view
+        return _wrap(AsyncMemory, await self._call(self._own.as_of, moment), self._threads)
 
     async def close(self) -> None:
         """Close the store, for every view of it; closing twice is harmless."""
@@ -2711,15 +2610,12 @@ class AsyncMemory(AsyncRecords):
         where a step may go, a step not named there may go anywhere; `models` holds types that pydantic can check, for
         the data under a step's name.
         """
-        view = AsyncFlow.__new__(AsyncFlow)
-        Mirror.__init__(
-            view,
+        return AsyncFlow(
             await self._call(
                 self._own.flow, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models
             ),
             self._threads,
         )
-        return view
 
     async def typed(
         self,
@@ -3008,7 +2904,7 @@ class AsyncMemory(AsyncRecords):
         await self.close()
 
 
-class AsyncRecentMessages(Mirror):
+class AsyncRecentMessages(Mirror[RecentMessages]):
     """The latest messages of one room on a Redis server, with no store beside: for conversations that may be forgotten.
 
     The room holds at most `max_messages` and is gone `ttl_hours` after its last message. When one comes too many, the
@@ -3017,10 +2913,6 @@ class AsyncRecentMessages(Mirror):
     shared by all processes that name the same server, prefix, tenant and room; use it as a context manager, or call
     `close()`.
     """
-
-    @property
-    def _own(self) -> RecentMessages:
-        return cast("RecentMessages", self._mirrored)
 
     def __init__(
         self,
