@@ -26,7 +26,6 @@ from rememo.working.flow_state import FlowState, flow_space, flow_state
 from rememo.working.merge_patch import merge_patch
 from rememo.working.type_schema import PartialSchema
 
-_MOST_TRIES = 1_000
 _SECOND = timedelta(seconds=1)
 
 
@@ -272,7 +271,7 @@ class Flow(ViewHolder):
                     return stored
             raise VersionConflict(f"{self._what} of {user!r} changed or ended meanwhile")
 
-        return retry_on_conflict(prepare, write, f"{self._what} of {user!r}", attempts=_MOST_TRIES)
+        return retry_on_conflict(prepare, write, f"{self._what} of {user!r}")
 
     def _store(self, state: FlowState, now: datetime, *, expected: int | None) -> FlowState | None:
         value = {

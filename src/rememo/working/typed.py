@@ -20,8 +20,6 @@ from rememo.runtime.retry import retry_on_conflict
 from rememo.store.writes import Remove
 from rememo.working.type_schema import TypeSchema, V
 
-_MOST_TRIES = 1_000
-
 
 @dataclass(frozen=True, slots=True)
 class TypedVersion(Generic[V]):
@@ -170,7 +168,7 @@ class Typed(ViewHolder, Generic[V]):
             return value
 
         conflicts = (AlreadyExists, NotFound, VersionConflict)
-        return retry_on_conflict(prepare, write, self._what, attempts=_MOST_TRIES, conflicts=conflicts)
+        return retry_on_conflict(prepare, write, self._what, conflicts=conflicts)
 
     def clear(self) -> bool:
         """Reset the value to the default; False when nothing was stored. The past stays readable."""
