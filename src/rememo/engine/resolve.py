@@ -125,24 +125,24 @@ class Resolver:
 
     def _add_possible_answers(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
         """Return the first hits with what may have revised them, though the question did not find it."""
-        here = {id for hit in hits for id in (hit.id, *(source.id for source in hit.sources))}
+        seen_ids = {id for hit in hits for id in (hit.id, *(source.id for source in hit.sources))}
         first = {id for hit in hits[:MOST_CLAIMS] for id in (hit.id, *(source.id for source in hit.sources))}
-        wanted = {
+        revising_ids = {
             revision.by
             for id in first
             for revision in revisions.get(id, {}).values()
-            if revision.by and revision.at <= self._asked_at and revision.by not in here
+            if revision.by and revision.at <= self._asked_at and revision.by not in seen_ids
         }
-        records = [*self._read_visible(wanted), *self._other_messages(here | wanted)]
+        records = [*self._read_visible(revising_ids), *self._other_messages(seen_ids | revising_ids)]
         return [*hits[:MOST_CLAIMS], *(Hit(record=record, score=0.0) for record in records), *hits[MOST_CLAIMS:]]
 
-    def _other_messages(self, here: Container[str]) -> list[Record]:
+    def _other_messages(self, seen_ids: Container[str]) -> list[Record]:
         """Return what else was said in a small scope: what answers need not have a word of the question."""
         if not self._is_small:
             return []
         kinds = [kind for kind in ("message", "note") if not self.filter.kinds or kind in self.filter.kinds]
         records = self.engine.store.read(self.filter.narrowed(kinds=tuple(kinds)), self.engine.now()) if kinds else ()
-        return [record for record in records if record.id not in here and record.data.get("role", "user") == "user"]
+        return [record for record in records if record.id not in seen_ids and record.data.get("role", "user") == "user"]
 
     def _read_visible(self, ids: Iterable[str]) -> Sequence[Record]:
         """Return those of some records that the question may find."""
@@ -241,13 +241,13 @@ class Resolver:
     def _with_status(self, hit: Hit, revisions: Iterable[Revision]) -> Hit:
         """Return a hit with its status."""
         record = hit.record
-        moment = self.filter.valid_at or max(self._asked_at, record.at)
-        active = [revision for revision in revisions if revision.at <= moment]
+        as_of = self.filter.valid_at or max(self._asked_at, record.at)
+        active = [revision for revision in revisions if revision.at <= as_of]
         if active and self._is_asked_part_revised(record, active):
             newest = max(active, key=lambda revision: revision.at)
             return replace(hit, status="superseded", superseded_by=newest.by or None)
         if record.kind == "fact":
-            return replace(hit, status="current" if fact_holds(record, moment) else "superseded")
+            return replace(hit, status="current" if fact_holds(record, as_of) else "superseded")
         return hit
 
     @property
@@ -267,16 +267,16 @@ class Resolver:
         if wholly_revised(self.engine, record.text, revisions):
             return True
         terms = self.engine.analyzer.terms
-        revised = {term for revision in revisions for term in terms(revision.wording or "")}
-        asked = set(self.question.terms)
-        return len(asked & revised) > len(asked & (set(terms(record.text)) - revised))
+        revised_terms = {term for revision in revisions for term in terms(revision.wording or "")}
+        asked_terms = set(self.question.terms)
+        return len(asked_terms & revised_terms) > len(asked_terms & (set(terms(record.text)) - revised_terms))
 
     def _replacements(self, hits: Sequence[Hit]) -> dict[str, Hit]:
         """Return, by the id that a superseded hit names, the hit that holds now; none where the filter hides it."""
-        here = {hit.id: hit for hit in hits}
-        wanted = {hit.superseded_by for hit in hits if hit.superseded_by is not None}
-        replacements = {id: replace(here[id], status="current") for id in wanted if id in here}
-        missing = wanted - replacements.keys()
+        hits_by_id = {hit.id: hit for hit in hits}
+        replacing_ids = {hit.superseded_by for hit in hits if hit.superseded_by is not None}
+        replacements = {id: replace(hits_by_id[id], status="current") for id in replacing_ids if id in hits_by_id}
+        missing = replacing_ids - replacements.keys()
         if not missing:
             return replacements
         now = self.engine.now()
@@ -284,8 +284,8 @@ class Resolver:
         for record in self.engine.store.read(tenant, now):
             # A filter that leaves facts out means the message behind the fact.
             for id in (record.id, *reversed(source_ids(record))):
-                if id in here:
-                    replacements[record.id] = replace(here[id], status="current")
+                if id in hits_by_id:
+                    replacements[record.id] = replace(hits_by_id[id], status="current")
                     break
                 if visible := self._read_visible((id,)):
                     replacements[record.id] = Hit(record=visible[0], score=0.0, status="current")

@@ -140,15 +140,15 @@ class Selection:
             and not _is_aside(claims[hit.id])
             and not self._is_rejected(hit, answer)
         }
-        found: list[Hit] = []
+        marked: list[Hit] = []
         for hit in hits:
             if hit.id in outdated:
-                found.append(replace(hit, status="superseded", superseded_by=answer.id))
+                marked.append(replace(hit, status="superseded", superseded_by=answer.id))
             elif outdated and hit.id == answer.id:
-                found.append(replace(hit, status="current"))
+                marked.append(replace(hit, status="current"))
             else:
-                found.append(hit)
-        return found
+                marked.append(hit)
+        return marked
 
     def _is_rejected(self, earlier: Hit, later: Hit) -> bool:
         return any((before, after) in self.rejected for before in _ids(earlier) for after in _ids(later))

@@ -136,21 +136,21 @@ def read_group(words: Words, index: int, limit: int, clause: Clause) -> bool:  #
             break
         index += 1
     clause.past = clause.past or did
-    known = verbs.FORMS.get(low[index]) if index < limit else None
-    if be and known is not None and known[1] == "base" and low[index] in verbs.SAME_AS_BASE:
-        known = known[0], "participle"  # "was let go"
-    if be and not clause.going_to and (known is None or known[1] not in ("ing", "past", "participle")):
+    form = verbs.FORMS.get(low[index]) if index < limit else None
+    if be and form is not None and form[1] == "base" and low[index] in verbs.SAME_AS_BASE:
+        form = form[0], "participle"  # "was let go"
+    if be and not clause.going_to and (form is None or form[1] not in ("ing", "past", "participle")):
         clause.verb_at, clause.lemma, clause.form, clause.rest = index, "be", "base", index
         return True
-    if known is None or (low[index] == "'ve" and not _is_had(words, index + 1)):
+    if form is None or (low[index] == "'ve" and not _is_had(words, index + 1)):
         return False
-    clause.verb_at, (clause.lemma, clause.form), clause.rest = index, known, index + 1
-    if be and known[1] == "ing":
+    clause.verb_at, (clause.lemma, clause.form), clause.rest = index, form, index + 1
+    if be and form[1] == "ing":
         clause.progressive = True
-    elif be and known[1] != "base":
+    elif be and form[1] != "base":
         clause.passive = True
     elif (
-        (known[1] == "past" or low[index] in ("quit", "split", "put", "cut"))
+        (form[1] == "past" or low[index] in ("quit", "split", "put", "cut"))
         and not clause.perfect
         and not did
         and not clause.modal

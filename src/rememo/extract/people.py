@@ -157,10 +157,8 @@ class SubjectReader:
         """Tell whether "'s" here is a possessive ("Mum's car") and no verb ("Mum's moved")."""
         if words.at(index) != "'s":
             return words.at(index) == "and"
-        known = verbs.FORMS.get(words.at(index + 1))
-        return words.at(index + 1) not in ("a", "an", "not", "been") and (
-            known is None or known[1] in ("base", "third")
-        )
+        form = verbs.FORMS.get(words.at(index + 1))
+        return words.at(index + 1) not in ("a", "an", "not", "been") and (form is None or form[1] in ("base", "third"))
 
     def their_name(self, after: int, word: str) -> Subject:
         """Read "his name" where only one person or pet without a name was met."""
@@ -173,7 +171,7 @@ class SubjectReader:
 
     def resolve(self, gender: str) -> str:
         """Return whom a pronoun means: the only one met who fits, else nobody."""
-        fitting = [name for name, known in self.met.items() if known in ("", gender)]
+        fitting = [name for name, met_gender in self.met.items() if met_gender in ("", gender)]
         return fitting[0] if len(fitting) == 1 else ""
 
     def relation_at(self, words: Words, index: int, limit: int) -> Relation | None:
@@ -333,7 +331,7 @@ class SubjectReader:
             if second > end + 1:
                 return Subject(second, kind="none", names=(name, title(words.slice(end + 1, second))))
             return None
-        known = name in self.met
+        is_met = name in self.met
         if words.at(end) == "," and words.at(end + 1) in OWNERS:
             relation = self.relation_at(words, end + 1, limit)
             if relation is not None and not relation.names and words.at(relation.after) == ",":
@@ -345,10 +343,12 @@ class SubjectReader:
             whom = names[0] if names else f"{name}'s {predicate.replace('_', ' ')}"
             self.meet(whom, gender_of(predicate, whom))
             return Subject(after, whom)
-        given = words.low[index] in GIVEN_NAMES
-        if known or (given and end == index + 1):
+        is_given_name = words.low[index] in GIVEN_NAMES
+        if is_met or (is_given_name and end == index + 1):
             self.meet(name, gender_of("", name))
-        return self._who(words, end, Subject(end, name, known=known or (given and end == index + 1), names=(name,)))
+        return self._who(
+            words, end, Subject(end, name, known=is_met or (is_given_name and end == index + 1), names=(name,))
+        )
 
 
 def gender_of(predicate: str, name: str) -> str:

@@ -51,7 +51,7 @@ def endings(pair: SubjectPredicate, statements: Mapping[SubjectPredicate, Sequen
     for rule in ENDED_BY.get(predicate, ()):
         if not rule.owner:
             for cause in _causes(rule, statements.get((subject, rule.said), ())):
-                causes_found += [_derived(cause, wanted.replace("{}", cause.object)) for wanted in rule.objects]
+                causes_found += [_derived(cause, object.replace("{}", cause.object)) for object in rule.objects]
             continue
         for name in {statement.about: statement.object for statement in statements.get(pair, ())}.values():
             causes_found += [

@@ -78,19 +78,19 @@ PLACES: Final = frozenset(
 def asked_predicates(text: str) -> frozenset[str]:
     """Return the predicates of facts that would answer a question."""
     plain = " ".join(text.casefold().replace("\u2019", "'").split())
-    found = {predicate for pattern, predicates in _ROWS if pattern.search(plain) for predicate in predicates}
+    answering = {predicate for pattern, predicates in _ROWS if pattern.search(plain) for predicate in predicates}
     if favourite := _FAVOURITE.search(plain):
         words = favourite[1].replace("color", "colour").split()
-        found |= {"favourite_" + "_".join(words[:count]) for count in range(1, len(words) + 1)}
-    return frozenset(found)
+        answering |= {"favourite_" + "_".join(words[:count]) for count in range(1, len(words) + 1)}
+    return frozenset(answering)
 
 
 def names_other_favourite(question: str, text: str) -> bool:
     """Tell whether a question asks for a favourite thing, and a text names a favourite of another kind."""
-    asked, named = (_FAVOURITE.findall(" ".join(each.casefold().split())) for each in (question, text))
+    kinds_asked, kinds_named = (_FAVOURITE.findall(" ".join(each.casefold().split())) for each in (question, text))
     words = {word.removesuffix("s") for word in _WORD.findall(text.casefold().replace("color", "colour"))}
-    kinds = {word.removesuffix("s") for words in asked for word in words.replace("color", "colour").split()}
-    return bool(asked and named) and kinds.isdisjoint(words)
+    kinds = {word.removesuffix("s") for words in kinds_asked for word in words.replace("color", "colour").split()}
+    return bool(kinds_asked and kinds_named) and kinds.isdisjoint(words)
 
 
 def asks_where(text: str) -> bool:

@@ -102,9 +102,9 @@ def _said_by(
 ) -> NDArray[np.float64] | None:
     if not question.speakers or settings.speaker == 0:
         return None
-    meant = np.zeros(len(timeline.speaker_names) + 1, dtype=np.float64)  # the last entry stands for NOBODY
-    meant[list(question.speakers)] = settings.speaker
-    return 1 + meant[timeline.speakers[rows]]
+    lift = np.zeros(len(timeline.speaker_names) + 1, dtype=np.float64)  # the last entry stands for NOBODY
+    lift[list(question.speakers)] = settings.speaker
+    return 1 + lift[timeline.speakers[rows]]
 
 
 def _in_time(

@@ -111,7 +111,7 @@ class Guard:
     def add(self, rule: GuardRule) -> None:
         """Apply a rule from now on; a name that is taken raises `AlreadyExists`."""
         with self._lock:
-            if rule.name in NAMES or any(known.name == rule.name for known in self._rules):
+            if rule.name in NAMES or any(existing.name == rule.name for existing in self._rules):
                 raise AlreadyExists(f"there is a rule {rule.name!r} already; choose another name")
             self._rules = (*self._rules, rule)
             self.of_trusted = self.of_trusted or rule.trusted
@@ -167,13 +167,13 @@ def report_guard_effects(receipt: Receipt, writes: Sequence[Write]) -> Receipt:
     drafts = [write.draft for write in writes if isinstance(write, Put | Revise)]
     if not any(draft.quarantine or draft.redacted for draft in drafts):
         return receipt
-    kept = [draft for draft in drafts if receipt.outcomes.get(draft.id) != "ignored"]
+    written = [draft for draft in drafts if receipt.outcomes.get(draft.id) != "ignored"]
     redacted = Counter[str]()
-    for draft in kept:
+    for draft in written:
         redacted.update(draft.redacted)
-    held = {draft.id: draft.quarantine for draft in kept if draft.quarantine is not None}
-    counts.add("quarantined", len(held))
-    return replace(receipt, quarantined=held, redacted=dict(redacted))
+    quarantined = {draft.id: draft.quarantine for draft in written if draft.quarantine is not None}
+    counts.add("quarantined", len(quarantined))
+    return replace(receipt, quarantined=quarantined, redacted=dict(redacted))
 
 
 def hold_whole_documents(drafts: Sequence[Draft], items: Sequence[Mapping[str, Any]]) -> None:

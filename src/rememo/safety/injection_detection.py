@@ -57,17 +57,17 @@ _MOST_QUOTED, _MOST_SIGNS = 100, 200
 
 def overriding(text: str) -> bool:
     """Whether a plain text tells its reader to drop what it was told; one that quotes such words to speak of them does not."""
-    return any(_found(pattern, text) for pattern in OVERRIDING) or any(_found(pattern, text) for pattern in FOREIGN)
+    return any(_occurs(pattern, text) for pattern in OVERRIDING) or any(_occurs(pattern, text) for pattern in FOREIGN)
 
 
 def prompting(text: str) -> bool:
     """Whether a plain text asks for the instructions that its reader was given."""
-    return any(_found(pattern, text) for pattern in PROMPTING)
+    return any(_occurs(pattern, text) for pattern in PROMPTING)
 
 
 def instructing(text: str) -> bool:
     """Whether a plain text speaks to an assistant, or gives it orders behind its user's back."""
-    return any(_found(pattern, text) for pattern in INSTRUCTING) or _weight(text) >= _ENOUGH
+    return any(_occurs(pattern, text) for pattern in INSTRUCTING) or _weight(text) >= _ENOUGH
 
 
 def posing(text: str) -> bool:
@@ -154,7 +154,7 @@ def decoded(text: str) -> Iterator[str]:
 _RULES: Final = {"override": overriding, "prompt": prompting, "instructions": instructing}
 
 
-def _found(sign: InjectionPattern, text: str) -> bool:
+def _occurs(sign: InjectionPattern, text: str) -> bool:
     return any(not _spoken_of(text, match) for match in sign.find(text, _MOST_QUOTED))
 
 

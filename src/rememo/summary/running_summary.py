@@ -63,8 +63,8 @@ def departed(view: View) -> list[Record]:
     room = view.scope.room
     if room is None or (view.scope.user is None and view.scope.agent is None):
         return []
-    whole = Scope(tenant=view.scope.tenant, room=room)
-    summaries = read_summaries(view.engine, whole, limit=_NEWEST, known_at=view.known_at)
+    room_scope = Scope(tenant=view.scope.tenant, room=room)
+    summaries = read_summaries(view.engine, room_scope, limit=_NEWEST, known_at=view.known_at)
     unseen = [summary for summary in summaries if not view.scope.contains(summary.scope)]
     left = [id for summary in unseen for id in summary.data["sources"] if id not in set(summary.data.get("kept", ()))]
     records: list[Record] = []

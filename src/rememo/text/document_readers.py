@@ -101,16 +101,16 @@ def read_docx(data: bytes, limits: DocumentLimits) -> DocumentText:
 
 def _within(blocks: Iterator[str] | list[str], limits: DocumentLimits) -> str:
     """Join blocks of text, cleaned of what no store can keep; too much of it is refused as soon as it is seen."""
-    kept: list[str] = []
+    parts: list[str] = []
     length = 0
     for block in blocks:
         if not block.strip():
             continue
-        kept.append(block)
+        parts.append(block)
         length += len(block) + 2
         if length - 2 > limits.characters:
             raise UnreadableDocument(f"has more than the {limits.characters:,} characters allowed; split it into parts")
-    return _clean("\n\n".join(kept))
+    return _clean("\n\n".join(parts))
 
 
 def _clean(text: str) -> str:

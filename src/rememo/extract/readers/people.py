@@ -241,8 +241,13 @@ def relation_name(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "Dieter" in "my boss is Dieter": the name of somebody spoken of by the relation."""
     words = finder.words
     end = finder.reader.name_end(words, at, clause.end)
-    known = words.low[at] in NATIONALITIES or words.low[at] in RELIGIONS
-    if end == at or known or clause.subject.species or not clause.subject.name.startswith(f"{finder.speaker}'s "):
+    is_adjective = words.low[at] in NATIONALITIES or words.low[at] in RELIGIONS
+    if (
+        end == at
+        or is_adjective
+        or clause.subject.species
+        or not clause.subject.name.startswith(f"{finder.speaker}'s ")
+    ):
         return []
     return name(finder, clause, at)
 
@@ -275,10 +280,10 @@ def widowed(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read that somebody's spouse died: "my husband", or a name told to be the husband's."""
     name = clause.subject.name
     related = {f"{finder.speaker}'s {relation}" for relation in _SPOUSES}
-    known = any(
+    is_spouse = any(
         fact.object == name and fact.predicate in _SPOUSES and fact.subject == finder.speaker for fact in finder.facts
     )
-    return [Value(text="widowed", end=at, subject=finder.speaker)] if known or name in related else []
+    return [Value(text="widowed", end=at, subject=finder.speaker)] if is_spouse or name in related else []
 
 
 def lived_with(finder: FactFinder, clause: Clause, at: int) -> list[Value]:

@@ -173,8 +173,8 @@ def illness(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     for begin, end in items(words, at, clause.end, through=frozenset({"'s"}), times=finder.time_starts):
         head, pair = words.low[end - 1], f"{words.at(end - 2)} {words.low[end - 1]}" if end - begin > 1 else ""
         named = head in ("disease", "disorder", "syndrome") and end - begin > 1
-        known = not lexicon.CONDITIONS.isdisjoint((head, pair, " ".join(words.low[begin:end])))
-        if (known or named) and head != "allergies":
+        is_listed = not lexicon.CONDITIONS.isdisjoint((head, pair, " ".join(words.low[begin:end])))
+        if (is_listed or named) and head != "allergies":
             stop = end + (words.at(end) == "'s")
             values.append(Value(text=words.slice(begin, stop), end=stop))
     return values
@@ -332,12 +332,12 @@ def dose(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     for begin, end in items(words, at, clause.end, times=finder.time_starts):
         dosed = next((index for index in range(begin + 1, end) if words.low[index][0].isdigit()), end)
         end = dosed if words.low[dosed - 1] in lexicon.MEDICINES else end  # noqa: PLW2901 - "lisinopril 10mg"
-        known = (
+        is_medicine = (
             words.low[end - 1] in lexicon.MEDICINES
             or words.low[end - 1].endswith(_MEDICAL)
             or " ".join(words.low[begin:end]) in lexicon.MEDICINES
         )
-        if not measured and not known:
+        if not measured and not is_medicine:
             break
         values.append(Value(text=words.slice(begin, end), end=end))
     return values

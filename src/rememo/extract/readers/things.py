@@ -108,9 +108,9 @@ def own_thing(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     end = phrase_end(words, begin, clause.end, times=finder.time_starts)
     if not 0 < end - begin <= _LONGEST_OWNED or points_elsewhere(words, begin, end):
         return []
-    known = _possession(finder, begin, end)
+    is_possession = _possession(finder, begin, end)
     dealt = clause.lemma in ("sell", "trade", "swap") and words.capital(end - 1)
-    if not known and (
+    if not is_possession and (
         (words.low[at] == "the" and not dealt) or words.low[end - 1] in _NOT_OWNED or not words.capital(end - 1)
     ):
         return []
@@ -121,8 +121,8 @@ def itself_thing(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  #
     """Read the thing that the clause is about: "my laptop got stolen"."""
     words = clause.subject.thing.split()
     pair = " ".join(words[-2:])
-    known = words and (words[-1] in lexicon.POSSESSIONS or pair in lexicon.POSSESSIONS)
-    return [Value(text=clause.subject.thing, end=at)] if known else []
+    is_possession = words and (words[-1] in lexicon.POSSESSIONS or pair in lexicon.POSSESSIONS)
+    return [Value(text=clause.subject.thing, end=at)] if is_possession else []
 
 
 def vehicle(finder: FactFinder, clause: Clause, at: int) -> list[Value]:

@@ -40,13 +40,13 @@ def find_times(
     """
     if at.tzinfo is None:
         raise InvalidInput("`at` has no time zone; pass an aware datetime such as datetime.now(UTC)")
-    known = _NO_ANCHORS if anchors is None else anchors
+    anchor_days = _NO_ANCHORS if anchors is None else anchors
     lowered = text.lower()
-    if TRIGGERS.isdisjoint(_WORD.findall(lowered)) and not any(name.lower() in lowered for name in known):
+    if TRIGGERS.isdisjoint(_WORD.findall(lowered)) and not any(name.lower() in lowered for name in anchor_days):
         return []
-    reading = Reading(text, at, lean=lean, anchors=known, day_first=day_first)
-    found = (_mention(reading, at, expression) for expression in expressions(reading))
-    return [mention for mention in found if mention is not None]
+    reading = Reading(text, at, lean=lean, anchors=anchor_days, day_first=day_first)
+    mentions = (_mention(reading, at, expression) for expression in expressions(reading))
+    return [mention for mention in mentions if mention is not None]
 
 
 def _mention(reading: Reading, at: datetime, expression: Expression) -> TimeMention | None:
