@@ -43,9 +43,9 @@ def read_revisions(
     }
 
 
-def active_revisions(revisions: Iterable[Revision], at: datetime, *, least: float = SURE) -> list[Revision]:
+def active_revisions(revisions: Iterable[Revision], at: datetime) -> list[Revision]:
     """Return the revisions that are sure enough to count and had taken effect by a moment."""
-    return [revision for revision in revisions if revision.confidence >= least and revision.at <= at]
+    return [revision for revision in revisions if revision.confidence >= SURE and revision.at <= at]
 
 
 def wholly_revised(engine: Engine, text: str, revisions: Sequence[Revision]) -> bool:

@@ -246,7 +246,7 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
         clause.rest = index + clause.negated
         return clause
     if "here" in words.low[index : index + _LONGEST_FRAGMENT] or _bare_title(words, index, limit):
-        clause.end = next((at for at in range(index, limit) if words.low[at] in ("here", ",")), limit)
+        clause.end = words.find(("here", ","), index, limit)
         return clause if clause.end > index + 1 and word not in _OWN_SUBJECTS else None
     if word == "been" and words.at(index + 1) in verbs.FORMS:
         clause.perfect = True

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from rememo.text.wordlists import word_set
+
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019](?!s\b)[^\W\d_]+)*")
 _FIRST_PERSON = frozenset({"i", "my", "me", "mine", "myself", "i'm", "i've", "i'd", "i'll"})
 _SECOND_PERSON = frozenset({"you", "your", "yours", "yourself", "you've", "you'd", "you'll", "you're"})
@@ -18,30 +20,9 @@ _POLITE = re.compile(
     r"|checking|trying to (?:remember|recall|find)|like to know|want to know|need to know|think|remember|recall|believe))\b"
 )
 _NAME_INSIDE = re.compile(r"(?<=[a-z,'] )([A-Z][a-z][^\W\d_]+)")
-_CALENDAR = frozenset(
-    [
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "christmas",
-        "easter",
-    ]
+_CALENDAR = word_set(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september",
+    "october november december christmas easter",
 )
 _SHORTEST_NICKNAME = 3
 _MOST_NICKNAMED = 500

@@ -146,8 +146,6 @@ def answers(
 ) -> NDArray[np.float64]:
     """Return what touched documents take from the message before them because that one asks something."""
     borrowed = np.zeros(len(strength))
-    if settings.answer == 0:
-        return borrowed
     before = neighbours.before[spread.touched]
     # An asker that nothing found has nothing to lend.
     slots = np.flatnonzero((spread.slot[before] < len(strength)) & timeline.asks[before])

@@ -47,9 +47,7 @@ def birthday(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
             and mention.direction == "in"
             and any(sign.isdigit() for sign in mention.text)
         ):
-            end = next(
-                (index for index in range(at, clause.end) if words.start[index] >= mention.position[1]), clause.end
-            )
+            end = finder.word_from(clause, at, mention.position[1])
             return [Value(text=mention.text.removeprefix("on ").removeprefix("in "), end=end)]
     return []
 
@@ -123,8 +121,7 @@ def measure(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     match = _MEASURE.match(finder.text, finder.words.start[at])
     if match is None:
         return []
-    end = next((index for index in range(at, clause.end) if finder.words.start[index] >= match.end()), clause.end)
-    return [Value(text=match.group(), end=end)]
+    return [Value(text=match.group(), end=finder.word_from(clause, at, match.end()))]
 
 
 def shoe_size(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
@@ -140,9 +137,7 @@ def shoe_size(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
 def words_left(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a short value as it stands: a size, a blood type."""
     words = finder.words
-    end = next(
-        (index for index in range(at, clause.end) if words.low[index] in (",", ";", "and", "but", "so")), clause.end
-    )
+    end = words.find((",", ";", "and", "but", "so"), at, clause.end)
     short = 0 < end - at <= _LONGEST_VALUE and words.low[at] not in ("not", "a", "the", "too", "very", "my")
     telling = any(words.capital(index) or words.low[index][0].isdigit() for index in range(at, end))
     return [Value(text=words.slice(at, end), end=end)] if short and telling else []

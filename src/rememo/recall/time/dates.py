@@ -161,7 +161,7 @@ def day_alone(reading: Reading, index: int) -> Parsed:
 
 
 def written_date(reading: Reading, index: int) -> Parsed:
-    """Read a date of digits: "2023-05-07", "7.5.2023", and "05/07/2023" when only one order is possible or one was stated."""
+    """Read a date of digits: "2023-05-07", "7.5.2023", and "05/17/2023", of which only one order is possible."""
     position = reading.starts[index]
     if match := _ISO.match(reading.text, position):
         year, month = int(match[1]), int(match[3])
@@ -171,17 +171,14 @@ def written_date(reading: Reading, index: int) -> Parsed:
         stretch = day_of(date(year, month, int(match[4])))
         return (stretch if match[5] is None else clock_on(stretch.start, int(match[5]), int(match[6]))), after
     match = _SLASHED.match(reading.text, position)
-    if match is None:
+    if match is None or match[4] is None:
         return None
     first, second, after = int(match[1]), int(match[3]), reading.index_at(index, match.end())
-    day_first = match[2] == "." or (first > NOON or (reading.day_first is True and second <= NOON))
-    if not day_first and second <= NOON and reading.day_first is None and first != second:
+    day_first = match[2] == "." or first > NOON
+    if not day_first and second <= NOON and first != second:
         return None
-    if match[4] is None and (match[2] == "." or reading.day_first is None):
-        return None
-    year = None if match[4] is None else _century(int(match[4]))
     day, month = (first, second) if day_first else (second, first)
-    return dated(reading, year, month, day), after
+    return dated(reading, _century(int(match[4])), month, day), after
 
 
 def year_alone(reading: Reading, index: int) -> Parsed:

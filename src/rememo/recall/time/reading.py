@@ -19,14 +19,11 @@ Parsed = tuple[Stretch, int] | None
 class Reading:
     """The words of one text. ``words`` is lower-cased and padded with empty strings, so that rules may look ahead."""
 
-    def __init__(
-        self, text: str, at: datetime, *, lean: Lean, anchors: Mapping[str, date], day_first: bool | None
-    ) -> None:
+    def __init__(self, text: str, at: datetime, *, lean: Lean, anchors: Mapping[str, date]) -> None:
         self.text = text
         self.at = at.replace(tzinfo=None)
         self.today = midnight(self.at.date())
         self.lean: Lean = lean
-        self.day_first = day_first
         tokens = list(_TOKEN.finditer(text))
         self.count = len(tokens)
         self.raw = [token.group() for token in tokens]
