@@ -24,7 +24,6 @@ from rememo.model.record import Record
 from rememo.model.revision import SURE, Revision
 from rememo.model.scope import Scope
 from rememo.recall.answers.claim import ClaimQuestion
-from rememo.recall.subjects import value_left_behind
 from rememo.recall.tense import (
     asks_about_past,
     asks_for_past_state,
@@ -41,8 +40,6 @@ _LATER: Final = 0.6
 """What is left of the score of what was said long after the time that the question asks for."""
 _AFTERWARDS: Final = timedelta(days=21)
 """How long after something people tell of it."""
-_SURE_OF_EVENTS: Final = 0.8
-"""The confidence from which a revision counts where the question asks for what happened."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _Revisions: TypeAlias = Mapping[str, Mapping[str, Revision]]
@@ -78,7 +75,7 @@ class Resolver:
         ordered = self._lower_later(self._lower_other_persons(self._asked_facts.add_to(ordered)))
         revisions = self._revisions(ordered)
         ordered = fold_facts(self._apply_revisions(ordered, revisions))
-        return self._lower_what_came_after(self._select_answers(ordered, revisions))
+        return self._select_answers(ordered, revisions)
 
     @property
     def _asked_facts(self) -> AskedFacts:
@@ -182,25 +179,11 @@ class Resolver:
         judged = [scale(hit, _LATER, "time") if hit.record.at > latest else hit for hit in hits]
         return sorted(judged, key=lambda hit: -hit.score)
 
-    def _lower_what_came_after(self, hits: list[Hit]) -> list[Hit]:
-        """Return the hits, those lowered that name what the question says came after: Porto in "before Porto"."""
-        terms = self.engine.analyzer.terms
-        value = set(terms(value_left_behind(self.question.text)))
-        if not value:
-            return hits
-        judged = [
-            scale(hit, _LATER, "time")
-            if value <= {term for record in (hit.record, *hit.sources) for term in terms(record.text)}
-            else hit
-            for hit in hits
-        ]
-        return sorted(judged, key=lambda hit: -hit.score)
-
     # ---- whether it still holds
 
     def _apply_revisions(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
         counting = {
-            id: [revision for revision in record_revisions.values() if self._is_sure_enough(revision)]
+            id: [revision for revision in record_revisions.values() if revision.confidence >= SURE]
             for id, record_revisions in revisions.items()
         }
         judged = _with_facts([self._with_status(hit, counting.get(hit.id, ())) for hit in hits])
@@ -227,16 +210,6 @@ class Resolver:
     def _ended_windows(self) -> list[TimeWindow]:
         """The times that the question names and that were over when it was asked."""
         return [window for window in self.question.windows if window.end <= self.question.at]
-
-    def _is_sure_enough(self, revision: Revision) -> bool:
-        """Tell whether a revision is sure enough for the question."""
-        if (
-            asks_what_happened(self.question.text)
-            and not asks_about_past(self.question.text)
-            and not self._ended_windows
-        ):
-            return revision.confidence >= _SURE_OF_EVENTS
-        return revision.confidence >= SURE
 
     def _with_status(self, hit: Hit, revisions: Iterable[Revision]) -> Hit:
         """Return a hit with its status."""

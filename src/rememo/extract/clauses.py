@@ -305,7 +305,7 @@ def _may_begin(words: Words, clause: Clause, reader: SubjectReader) -> bool:
     word = words.low[index]
     if word in _SUBORDINATE:
         return False
-    return word in _PAUSES or word in _JOINING or reader.ends_time(words.end[index]) or clause.subject.relative
+    return word in _PAUSES or word in _JOINING or words.end[index] in reader.time_ends or clause.subject.relative
 
 
 def _confessed(words: Words, index: int) -> bool:

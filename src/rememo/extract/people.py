@@ -1,6 +1,5 @@
 """Who a clause is about: the speaker, "my sister Ana", a pet, a name, or a thing of somebody's ("my birthday")."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rememo.extract.lexicon import SPECIES
@@ -98,10 +97,11 @@ class Relation:
 class SubjectReader:
     """Reads subjects in one text, remembering whom it met so that "she" can be resolved when only one person fits."""
 
-    def __init__(self, speaker: str, addressee: str | None, time_ends: Sequence[int] = ()) -> None:
+    def __init__(self, speaker: str, addressee: str | None) -> None:
         self.speaker = speaker
         self.addressee = addressee
-        self.time_ends = frozenset(time_ends)
+        self.time_ends = frozenset[int]()
+        """Where the time expressions of the sentence end."""
         self.met: dict[str, str] = {}
         self.nameless: dict[str, tuple[str, str]] = {}
         """Relatives and pets spoken of without a name so far: their relation and species."""
@@ -115,10 +115,6 @@ class SubjectReader:
     def meet(self, name: str, gender: str) -> None:
         """Remember somebody; "" when the gender is not known."""
         self.met[name] = gender or self.met.get(name, "")
-
-    def ends_time(self, position: int) -> bool:
-        """Tell whether a time expression ends here."""
-        return position in self.time_ends
 
     def read(self, words: Words, index: int, limit: int) -> Subject | None:
         """Return the subject that begins at this word, if a clause could."""
@@ -257,7 +253,7 @@ class SubjectReader:
             kind = "pet"
             name = relation.names[0] if relation.names else f"{self.speaker}'s {relation.species}"
         self.meet(name, gender_of(relation.predicate, name))
-        if words.at(after) == "'s" and self._is_thing(words, after + 1):
+        if words.at(after) == "'s" and words.at(after + 1) in THINGS:
             return self._thing(words, after + 1, limit, name, relation=relation)
         if words.at(after) == "and":
             return self._joined(words, after, limit)
@@ -277,9 +273,6 @@ class SubjectReader:
             return Subject(index + 2, self.speaker, speaker=True)
         end = self.name_end(words, index + 1, limit)
         return Subject(end, kind="none") if end > index + 1 else None
-
-    def _is_thing(self, words: Words, index: int) -> bool:
-        return words.at(index) in THINGS
 
     def _thing(
         self, words: Words, index: int, limit: int, owner: str, relation: Relation | None = None
@@ -308,7 +301,7 @@ class SubjectReader:
 
     def _opens(self, words: Words, index: int) -> bool:
         """Tell whether a subject can stand here; after a verb or a preposition it is an object."""
-        if not index or self.ends_time(words.end[index - 1]):
+        if not index or words.end[index - 1] in self.time_ends:
             return True
         before = words.low[index - 1]
         return before in _BEFORE_NAMES or before in verbs.ADVERBS

@@ -7,6 +7,8 @@ answer's have nothing in common ("Who is my employer?" and "works at Bosch").
 import re
 from typing import Final
 
+from rememo.text.wordlists import word_list
+
 _TABLE: Final = (
     ((r"where .{0,60}\b(?:live|lives|living|based|staying|stay|home)|\b(?:which|what) (?:city|town|country|place|neighbou?rhood) .{0,60}\b(?:live|in|home|based)"
      r"|\b(?:my|'s|his|her|their) (?:home|home ?town|city|residence|place)\b|\blive now\b"), ("lives_in", "address")),
@@ -35,21 +37,7 @@ _TABLE: Final = (
     (r"\bhow much .{0,30}\bweigh\b|\b(?:my|'s|his|her) weight\b", ("weight",)),
 )  # fmt: skip
 SINGLE: Final = frozenset(
-    {
-        "lives_in",
-        "works_at",
-        "works_as",
-        "phone",
-        "email",
-        "birthday",
-        "age",
-        "name",
-        "marital_status",
-        "married_to",
-        "diet",
-        "boss",
-        "weight",
-    }
+    word_list("lives_in works_at works_as phone email birthday age name marital_status married_to diet boss weight")
 )
 """Predicates with one value, of which the one that holds answers the question."""
 _ROWS: Final = tuple((re.compile(pattern), predicates) for pattern, predicates in _TABLE)
@@ -57,20 +45,7 @@ _FAVOURITE: Final = re.compile(r"\bfavou?rite ([a-z]+(?: [a-z]+)?)")
 _WORD: Final = re.compile(r"[a-z]+")
 _WHERE: Final = re.compile(r"^\W*(?:\w+ )?where\b|\bwhich (?:city|country|company|town|place)\b")
 PLACES: Final = frozenset(
-    {
-        "lives_in",
-        "address",
-        "works_at",
-        "studies_at",
-        "studied_at",
-        "born_in",
-        "from",
-        "grew_up_in",
-        "visited",
-        "plans",
-        "appointment",
-        "event",
-    }
+    word_list("lives_in address works_at studies_at studied_at born_in from grew_up_in visited plans appointment event")
 )
 """Predicates whose objects are places or stand at one."""
 

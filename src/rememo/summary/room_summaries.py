@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, cast, get_args
 
 from rememo.engine.engine import Engine
@@ -15,6 +15,7 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.runtime.retry import retry_on_conflict
 from rememo.store.writes import Remove, Write
 from rememo.summary.stored import (
     MAX_TOKENS,
@@ -260,16 +261,19 @@ class RoomSummaries:
 
     def _change(self, **changes: Any) -> _State:
         """Change the stored state by compare-and-set, and return the state before."""
-        for _ in range(_MOST_TRIES):
-            before, version = self._read()
-            now = {"policy": before.policy, "beside": before.beside} | changes
-            if now["policy"] is not None:
-                now["policy"] = {name: getattr(now["policy"], name) for name in SummaryPolicy.__slots__}
-            at = self.engine.now()
-            if self.engine.kv.set(self._scope.tenant, self._space, _KEY, dump_json(now), at, expected=version):
-                return before
-        raise VersionConflict(
-            f"what is kept of room {self._scope.room!r} changed {_MOST_TRIES} times meanwhile; try again"
+
+        def write(read: tuple[_State, int]) -> _State:
+            before, version = read
+            state = {"policy": before.policy, "beside": before.beside} | changes
+            if state["policy"] is not None:
+                state["policy"] = asdict(state["policy"])
+            now = self.engine.now()
+            if not self.engine.kv.set(self._scope.tenant, self._space, _KEY, dump_json(state), now, expected=version):
+                raise VersionConflict
+            return before
+
+        return retry_on_conflict(
+            self._read, write, f"the summary state of room {self._scope.room!r}", attempts=_MOST_TRIES
         )
 
 

@@ -220,8 +220,6 @@ def _fields(
         trust.append(last.trust)
     since, until = min(times), max(times)
     text = _text(engine, records, options, last)
-    what = "1 message" if len(ids) == 1 else f"{len(ids):,} messages"
-    head = f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
     data: dict[str, Any] = {
         "made_by": options.made_by,
         "writer": text.writer,
@@ -240,7 +238,7 @@ def _fields(
     if text.fallback is not None:
         data["fallback"] = text.fallback
     return {
-        "text": "\n".join([head, *text.lines]),
+        "text": "\n".join([heading(len(ids), since, until), *text.lines]),
         "kind": "summary",
         "data": data,
         "occurred_at": until,
@@ -342,6 +340,12 @@ def speaker_of(record: Record) -> str:
     role = str(record.data.get("role", "user"))
     label = {"user": record.scope.user, "assistant": record.scope.agent}.get(role)
     return str(record.data.get("name") or label or role)
+
+
+def heading(count: int, since: datetime, until: datetime) -> str:
+    """Return the first line of a summary: how many messages it covers, and from when to when."""
+    messages = "1 message" if count == 1 else f"{count:,} messages"
+    return f"Summary of {messages} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
 
 
 def summary_body(record: Record) -> str:
