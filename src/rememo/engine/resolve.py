@@ -17,7 +17,7 @@ from rememo.engine.hit_scores import scale
 from rememo.engine.person_matching import PersonMatcher
 from rememo.engine.revisions import fact_holds, read_revisions, wholly_revised
 from rememo.engine.selection import MOST_CLAIMS, SMALL, Selection
-from rememo.model.fact import source_ids
+from rememo.model.fact import folded, source_ids
 from rememo.model.filters import Filter
 from rememo.model.hit import Hit
 from rememo.model.record import Record
@@ -107,7 +107,7 @@ class Resolver:
             for revision in record_revisions.values()
             if not revision.confidence
         )
-        persons = frozenset(" ".join(name.casefold().split()) for name in self._names)
+        persons = frozenset(map(folded, self._names))
         selection = Selection(
             selector=self.engine.answer_selector,
             question=ClaimQuestion(text=text, at=self._asked_at, until=until, persons=persons),

@@ -12,7 +12,7 @@ from rememo.engine.embedding_model import ActiveEmbedder
 from rememo.engine.engine import Engine
 from rememo.engine.resolve import Resolver, pool_size
 from rememo.errors import EmbeddingFailed, ModelChanged
-from rememo.model.fact import predicate_of, subject_of
+from rememo.model.fact import folded, predicate_of, subject_of
 from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
 from rememo.model.record import FOUND
@@ -161,7 +161,7 @@ def _answers(hit: Hit, predicates: frozenset[str], names: Sequence[str]) -> bool
     if predicate_of(hit.record) not in predicates:
         return False
     subject = subject_of(hit.record)
-    persons = [" ".join(name.casefold().split()) for name in names]
+    persons = [folded(name) for name in names]
     return any(subject == name or subject.startswith(f"{name}'s ") for name in persons)
 
 

@@ -12,7 +12,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rememo.model.fact import predicate_of
+from rememo.engine.person_matching import folded_speaker
+from rememo.model.fact import folded, predicate_of
 from rememo.model.hit import Hit
 from rememo.model.record import Record
 from rememo.recall.answers.claim import Claim, ClaimQuestion
@@ -79,7 +80,7 @@ class Selection:
     def _claim(self, hit: Hit, best: float, predicates: frozenset[str]) -> Claim | None:
         """Return what a hit states; None for kinds that state nothing of a person, and where the speaker is unknown."""
         record, is_fact = _origin(hit), hit.record.kind == "fact"
-        speaker = " ".join(str(record.data.get("name") or record.scope.user or "").casefold().split())
+        speaker = folded_speaker(record)
         # Who only asks states nothing (in a longer question something often is stated), and the question itself is often a
         # message of the conversation by now.
         asks = not is_fact and len(record.text.split()) <= _SHORT and is_plain_question(record.text)
@@ -103,7 +104,7 @@ class Selection:
 
     def _means(self, subject: str) -> bool:
         """Tell whether the question names the subject of a fact: a person, or something of theirs ("my sister")."""
-        name = " ".join(subject.casefold().split())
+        name = folded(subject)
         _, _, thing = name.partition("'s ")
         return name in self.question.persons or bool(set((thing or name).split()) & _words(self.question.text))
 

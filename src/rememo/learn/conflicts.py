@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 from rememo.extract.predicates import EVERY
 from rememo.extract.predicates import predicate as shipped
 from rememo.learn.matching import covers, is_same
-from rememo.learn.statements import Statement, folded
-from rememo.model.fact import FactStatus
+from rememo.learn.statements import Statement
+from rememo.model.fact import FactStatus, folded
 
 Policy = Literal["latest", "keep", "ask", "gather"]
 """What a different value does: the newer ends the older, the first stays, somebody decides, or all hold."""

@@ -11,8 +11,9 @@ from datetime import datetime
 from rememo.engine.engine import Engine
 from rememo.learn.conflicts import POLICIES, Policy, default_policy
 from rememo.learn.oppositions import SubjectPredicate
-from rememo.learn.statements import Statement, folded
+from rememo.learn.statements import Statement
 from rememo.model.data_schemas import matches_schema
+from rememo.model.fact import folded
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope

@@ -22,11 +22,11 @@ from rememo.extract.predicates import (
     predicate,
 )
 from rememo.learn.grounding import contains_words, find_quote, parse_stated_time, same_value
-from rememo.learn.statements import folded
 from rememo.llm.prompts import prompt
 from rememo.llm.protocol import LLM, ChatMessage, Usage
 from rememo.llm.structured import ask_structured
 from rememo.model.check import dump_json
+from rememo.model.fact import folded
 from rememo.runtime.counters import counts
 
 MOST_MESSAGES: Final = 16

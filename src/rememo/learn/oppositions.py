@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from rememo.extract.predicates import OPPOSITIONS, Opposition
 from rememo.learn.conflicts import LASTING, ValidityPeriod, arrange_periods, default_policy, split_retracted
-from rememo.learn.statements import Statement, folded
+from rememo.learn.statements import Statement
+from rememo.model.fact import folded
 
 ENDED_BY: Mapping[str, Sequence[Opposition]] = {
     name: [rule for rule in OPPOSITIONS if rule.ends == name] for name in {rule.ends for rule in OPPOSITIONS}

@@ -18,10 +18,11 @@ from rememo.learn.facts import FactChanges, FactGroup, group_of, is_fact, policy
 from rememo.learn.oppositions import SubjectPredicate, affected, causes, endings, owner_ends
 from rememo.learn.relationships import CONNECTING, LearnedRelationship, is_relationship, relationship_writes
 from rememo.learn.revisions import RevisionWrites, group_revisions
-from rememo.learn.statements import LINK, Key, Statement, folded
+from rememo.learn.statements import LINK, Key, Statement
 from rememo.learn.visibility import FactPart, is_within, split_into_facts
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import digest_name, fact_name, relationship_name
+from rememo.model.fact import folded
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record

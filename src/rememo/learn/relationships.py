@@ -7,10 +7,10 @@ from typing import Any
 
 from rememo.engine.engine import Engine
 from rememo.extract.predicates import RELATIONS
-from rememo.learn.statements import folded
 from rememo.model.data_schemas import matches_schema
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import relationship_name
+from rememo.model.fact import folded
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope

@@ -7,6 +7,7 @@ answer's have nothing in common ("Who is my employer?" and "works at Bosch").
 import re
 from typing import Final
 
+from rememo.model.fact import folded
 from rememo.text.wordlists import word_list
 
 _TABLE: Final = (
@@ -62,7 +63,7 @@ def asked_predicates(text: str) -> frozenset[str]:
 
 def names_other_favourite(question: str, text: str) -> bool:
     """Tell whether a question asks for a favourite thing, and a text names a favourite of another kind."""
-    kinds_asked, kinds_named = (_FAVOURITE.findall(" ".join(each.casefold().split())) for each in (question, text))
+    kinds_asked, kinds_named = (_FAVOURITE.findall(folded(each)) for each in (question, text))
     words = {word.removesuffix("s") for word in _WORD.findall(text.casefold().replace("color", "colour"))}
     kinds = {word.removesuffix("s") for words in kinds_asked for word in words.replace("color", "colour").split()}
     return bool(kinds_asked and kinds_named) and kinds.isdisjoint(words)

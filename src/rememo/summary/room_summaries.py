@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from rememo.engine.engine import Engine
@@ -264,11 +264,8 @@ class RoomSummaries:
 
         def write(read: tuple[_State, int]) -> _State:
             before, version = read
-            state = {"policy": before.policy, "beside": before.beside} | changes
-            if state["policy"] is not None:
-                state["policy"] = asdict(state["policy"])
-            now = self.engine.now()
-            if not self.engine.kv.set(self._scope.tenant, self._space, _KEY, dump_json(state), now, expected=version):
+            state, now = dump_json(asdict(replace(before, **changes))), self.engine.now()
+            if not self.engine.kv.set(self._scope.tenant, self._space, _KEY, state, now, expected=version):
                 raise VersionConflict
             return before
 

@@ -116,11 +116,8 @@ def value_at(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
             end += 2
         return [Value(text=words.slice(at, end), end=end)]
     if time := _time_at(finder, clause, at):
-        return (
-            [Value(text=time.text, end=finder.word_from(clause, clause.rest, time.position[1]))]
-            if any(map(str.isdigit, time.text))
-            else []
-        )
+        end = finder.word_from(clause, clause.rest, time.position[1])
+        return [Value(text=time.text, end=end)] if _is_figure(time.text) else []
     first = at + (low[at] in _NUMBERED)
     if first < clause.end and _is_figure(low[first]):
         return _figures(finder, clause, at, first)
@@ -207,14 +204,8 @@ def _due(finder: FactFinder, clause: Clause, at: int, key: str) -> list[Value]:
     for start in range(at, min(at + 2, clause.end)):
         if (time := _time_at(finder, clause, start)) is not None:
             text = time.text.removeprefix("on ").removeprefix("by ")
-            return [
-                Value(
-                    text=text,
-                    end=finder.word_from(clause, clause.rest, time.position[1]),
-                    subject=key,
-                    predicate="is_due",
-                )
-            ]
+            end = finder.word_from(clause, clause.rest, time.position[1])
+            return [Value(text=text, end=end, subject=key, predicate="is_due")]
     return []
 
 
