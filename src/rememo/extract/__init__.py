@@ -2,7 +2,9 @@
 
 A text is cut to the speaker's own sentences (no code, quotes, lists, fiction), each sentence to what it asserts (no
 questions, conditions, reported words), that to clauses with a subject, a verb and its circumstances; the rows of a
-table, keyed by the verb, then read the objects (``rows``: what is known; ``table``: how a row is written; ``readers``: objects). Precision comes first: what is doubtful is left out. At most ``prose.LONGEST`` characters are read.
+table, keyed by the verb, then read the objects (``rows``: what is known;
+``pattern_row``: how a row is written; ``readers``: objects). Precision comes first: what is doubtful is left out. At most
+``prose.LONGEST`` characters are read.
 """
 
 from dataclasses import replace

@@ -183,4 +183,4 @@ def read_new_values(finder: FactFinder, limit: int) -> None:
 
 _GIVEN = word_set("gave got have 've assigned given")
 READINGS = (read_changed_values, read_successors, read_new_values)
-"""Readings of whole sentences, like those of ``anywhere``."""
+"""All of them, like those of ``sentence_patterns``."""

@@ -1,6 +1,6 @@
 """Conflicting statements resolved by policy: from all statements about one thing to validity periods. Pure.
 
-The result follows from the set of statements alone, so it does not pair in which order they arrive, how often they are
+The result follows from the set of statements alone, so it does not matter in which order they arrive, how often they are
 repeated, or that one of them is taken back later.
 """
 

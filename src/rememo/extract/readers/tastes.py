@@ -36,16 +36,8 @@ _FOODS = word_set(
 )
 _DRINKS = lexicon.DRINKS
 _CLOSINGS = (
-    " of all time",
-    " ever",
-    " so far",
-    " these days",
-    " at the moment",
-    " right now",
-    " now",
-    " nowadays",
-    " lately",
-)
+    " of all time", " ever", " so far", " these days", " at the moment", " right now", " now", " nowadays", " lately",
+)  # fmt: skip
 _LONGEST_THING = 3
 _LONGEST_FOOD = 3
 _SHORTEST_GERUND = 4
