@@ -120,10 +120,10 @@ class OpenAICompatible(ClosedAtEnd):
         """Remember a parameter that the endpoint does not support; raises the error when it is about something else."""
         message = str(error)
         for name in _LEFT_OUT:
-            meant = name in message or (
+            is_named = name in message or (
                 name == "response_format" and ("json_schema" in message or "grammar" in message)
             )
-            if error.reason == _REJECTED and name in body and meant:
+            if error.reason == _REJECTED and name in body and is_named:
                 self._without.add(name)
                 return
         raise error
