@@ -14,7 +14,7 @@ from rememo.engine.expiry_sweep import ExpirySweeper, SweepingKeyValue
 from rememo.engine.hooks import HookTable
 from rememo.engine.pending_extraction import PendingExtraction
 from rememo.engine.receipts import changes_of, receipt_of
-from rememo.engine.services import NO_SERVICES, Closing, Composing, EngineServices, Modelling, Runner
+from rememo.engine.services import NO_SERVICES, Closeable, Composing, EngineServices, Modelling, Runner
 from rememo.model.check import check_label
 from rememo.model.filters import Filter
 from rememo.model.health import Health
@@ -78,7 +78,7 @@ class Engine:
         """Extraction jobs that reads wait for."""
         self._calling = store if isinstance(store, WorkerNotifier) else None
         self.reranker = services.reranker
-        self._owned: list[Closing] = list(services.owned)
+        self._owned: list[Closeable] = list(services.owned)
         self.model = EmbeddingModelTracker(store, settings, self._owned.append)
         """Which embedding model is in use."""
         self.model.use(embedder)

@@ -152,7 +152,7 @@ class BatchView(Memory):
 def _memory(kind: type[M], view: View) -> M:
     """Return a memory over a view whose engine is open already."""
     memory = object.__new__(kind)
-    memory.__dict__["_view"] = view
+    object.__setattr__(memory, "_view", view)
     return memory
 
 

@@ -13,7 +13,7 @@ from rememo.endpoint.client import Endpoint
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, ModelFailed
 from rememo.model.health import Health
 from rememo.recall.embed.protocol import Embedded, Vector, embed_present
-from rememo.runtime.context_managers import ClosedAtEnd
+from rememo.runtime.closing import Closing
 from rememo.runtime.counters import counts
 from rememo.runtime.lru_cache import LruCache
 
@@ -34,7 +34,7 @@ class _Answer(NamedTuple):
     tokens: int
 
 
-class OpenAIEmbedder(ClosedAtEnd):
+class OpenAIEmbedder(Closing):
     """Embeds through an HTTP endpoint, in batches, with retries. Safe for threads; close it, or use it in ``with``.
 
     A write does not wait for it: the record is there at once, and a job fetches its vector. An endpoint that failed is

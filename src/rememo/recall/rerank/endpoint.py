@@ -5,12 +5,12 @@ from typing import Any, Final, cast
 
 from rememo.endpoint.client import Endpoint
 from rememo.errors import ModelFailed
-from rememo.runtime.context_managers import ClosedAtEnd
+from rememo.runtime.closing import Closing
 
 _PATH: Final = "/rerank"
 
 
-class EndpointReranker(ClosedAtEnd):
+class EndpointReranker(Closing):
     """A cross-encoder behind an HTTP endpoint. Safe for threads; close it, or use it in ``with``."""
 
     def __init__(
