@@ -101,7 +101,7 @@ __all__ = [
     "Working",
 ]
 
-_PLACES: Final = {
+_MODULES: Final = {
     "AsyncMemory": "aio",
     "AsyncRecentMessages": "aio",
     "Change": "model.receipt",
@@ -118,49 +118,15 @@ _PLACES: Final = {
     "Settings": "settings",
     "SummaryPolicy": "summary.room_summaries",
     "Working": "working.working",
-    **dict.fromkeys(
-        (
-            "AlreadyExists",
-            "ArchiveError",
-            "Busy",
-            "Closed",
-            "Corrupt",
-            "DiskFull",
-            "EmbeddingFailed",
-            "EmbeddingMismatch",
-            "Forbidden",
-            "IncompatibleStore",
-            "InvalidFilter",
-            "InvalidInput",
-            "InvalidStep",
-            "JobFailed",
-            "KeyMismatch",
-            "MissingExtra",
-            "ModelChanged",
-            "ModelFailed",
-            "NotFound",
-            "OverBudget",
-            "Paused",
-            "RateLimited",
-            "ReadOnly",
-            "ReadOnlyStore",
-            "RememoError",
-            "StorageError",
-            "TypeMismatch",
-            "Unauthorised",
-            "Unavailable",
-            "VersionConflict",
-        ),
-        "errors",
-    ),
 }
+"""The module of each public name; those that are not listed are errors."""
 
 
 def __getattr__(name: str) -> Any:
     # A command that answers before it opens a memory, as `rememo mcp` does, does not wait for all of this first.
-    if name not in _PLACES:
+    if name not in __all__:
         raise AttributeError(f"module 'rememo' has no attribute {name!r}")
-    value = getattr(import_module(f"rememo.{_PLACES[name]}"), name)
+    value = getattr(import_module(f"rememo.{_MODULES.get(name, 'errors')}"), name)
     globals()[name] = value
     return value
 

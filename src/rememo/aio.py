@@ -104,16 +104,22 @@ from rememo.working.working import Working
 
 T = TypeVar("T")
 P = ParamSpec("P")
+A = TypeVar("A", bound="Mirror[Any]")
+Mirrored = TypeVar("Mirrored")
 
 _THREADS = 8
 
 
-class Mirror:
+class Mirror(Generic[Mirrored]):
     """A synchronous object and the threads its calls run on."""
 
-    def __init__(self, mirrored: Any, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, mirrored: Mirrored, threads: ThreadPoolExecutor) -> None:
         self._mirrored = mirrored
         self._threads = threads
+
+    @property
+    def _own(self) -> Mirrored:
+        return self._mirrored
 
     async def _call_apart(self, run: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
         """Run one call on a thread of the event loop's own; async functions it calls run on that loop."""
@@ -141,13 +147,16 @@ class Mirror:
         return await self._call(manager.__exit__, type(error), error, error.__traceback__)
 
 
-@usual_spellings
-class AsyncRecords(Mirror):
-    """What is remembered within a view, whatever its kind."""
+def _wrap(kind: type[A], mirrored: object, threads: ThreadPoolExecutor) -> A:
+    """Return the twin of an object, on the threads of the memory that it came from."""
+    twin = object.__new__(kind)
+    vars(twin).update(_mirrored=mirrored, _threads=threads)
+    return twin
 
-    @property
-    def _own(self) -> Records:
-        return cast("Records", self._mirrored)
+
+@usual_spellings
+class AsyncRecords(Mirror[Records]):
+    """What is remembered within a view, whatever its kind."""
 
     @property
     def bound(self) -> Scope:
@@ -442,12 +451,8 @@ class AsyncRecords(Mirror):
         return await self._call(self._own.agents)
 
 
-class AsyncKeyValues(Mirror):
+class AsyncKeyValues(Mirror[KeyValues]):
     """The keys of one scope: exactly this view's labels are their namespace."""
-
-    @property
-    def _own(self) -> KeyValues:
-        return cast("KeyValues", self._mirrored)
 
     async def get(self, key: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none or it has expired."""
@@ -539,19 +544,13 @@ class AsyncKeyValues(Mirror):
         `load(key)` reads one from where it is kept, `save(key, value)` writes one there; both are plain functions. What was loaded lives for `ttl`
         at the most, and goes at once when it is written or invalidated.
         """
-        view = AsyncCached.__new__(AsyncCached)
-        Mirror.__init__(
-            view, await self._call(self._own.cached, name, load, save=save, ttl=ttl, sliding=sliding), self._threads
+        return AsyncCached(
+            await self._call(self._own.cached, name, load, save=save, ttl=ttl, sliding=sliding), self._threads
         )
-        return view
 
 
-class AsyncCached(Mirror):
+class AsyncCached(Mirror[Cached]):
     """Session data, agent configuration and the like, read through to where it is kept; shared by processes."""
-
-    @property
-    def _own(self) -> Cached:
-        return cast("Cached", self._mirrored)
 
     async def get(self, key: str) -> Any:
         """Return a copy of the value: the one held ready, else what `load(key)` gives, which is then held.
@@ -574,12 +573,8 @@ class AsyncCached(Mirror):
 
 
 @usual_spellings
-class AsyncMessages(Mirror):
+class AsyncMessages(Mirror[Messages]):
     """The messages within a view, ordered by when they were said, ties by arrival."""
-
-    @property
-    def _own(self) -> Messages:
-        return cast("Messages", self._mirrored)
 
     async def add(
         self,
@@ -779,16 +774,12 @@ class AsyncMessages(Mirror):
         return await self._call(self._own.limits)
 
     async def unlimit(self) -> bool:
-        """Take the limits of this room away; False when it had none."""
+        """Remove the limits of this room; False when it had none."""
         return await self._call(self._own.unlimit)
 
 
-class AsyncFacts(Mirror):
+class AsyncFacts(Mirror[Facts]):
     """The facts of one scope, added by hand or learned from what was said."""
-
-    @property
-    def _own(self) -> Facts:
-        return cast("Facts", self._mirrored)
 
     async def add(
         self,
@@ -803,7 +794,7 @@ class AsyncFacts(Mirror):
         wording: str | None = None,
         key: str | None = None,
     ) -> AsyncReceipt:
-        """Hold something to be so; an equal fact gathers the sources and the confidence, 1 - (1-a)(1-b).
+        """Add a fact; an equal one gets the new sources too, and the combined confidence 1 - (1-a)(1-b).
 
         "I" and "user" are the view's user, and wordings such as "moved to" become the predicate they mean. Without
         `valid_from` it counts as said now. A contradiction is settled by the predicate's policy before this returns.
@@ -939,12 +930,8 @@ class AsyncFacts(Mirror):
         return await self._call(self._own.extract, text, speaker=speaker, at=at, model=model)
 
 
-class AsyncRevisions(Mirror):
+class AsyncRevisions(Mirror[Revisions]):
     """What later statements made of earlier ones, in one scope."""
-
-    @property
-    def _own(self) -> Revisions:
-        return cast("Revisions", self._mirrored)
 
     async def list(
         self, *, id: str | None = None, max_confidence: float = 1.0, decided: bool | None = None, limit: int = 100
@@ -957,20 +944,16 @@ class AsyncRevisions(Mirror):
         return await self._call(self._own.list, id=id, max_confidence=max_confidence, decided=decided, limit=limit)
 
     async def confirm(self, id: str, by: str) -> Revised:
-        """Say that the later record `by` did replace what the record `id` says: it counts as certain from now on."""
+        """Confirm that the later record `by` replaced what the record `id` says: it is certain from now on."""
         return await self._call(self._own.confirm, id, by)
 
     async def reject(self, id: str, by: str) -> Revised:
-        """Say that the later record `by` did not replace what `id` says: it holds, and so do the facts it taught."""
+        """Reject that the later record `by` replaced what `id` says: it is current, and so are the facts learned from it."""
         return await self._call(self._own.reject, id, by)
 
 
-class AsyncRelationships(Mirror):
+class AsyncRelationships(Mirror[Relationships]):
     """The relationships of one scope, added by hand or learned from what was said."""
-
-    @property
-    def _own(self) -> Relationships:
-        return cast("Relationships", self._mirrored)
 
     async def add(
         self,
@@ -1051,12 +1034,8 @@ class AsyncRelationships(Mirror):
         return await self._call(self._own.path, a, b, max_depth)
 
 
-class AsyncDocuments(Mirror):
+class AsyncDocuments(Mirror[Documents]):
     """The documents within a view."""
-
-    @property
-    def _own(self) -> Documents:
-        return cast("Documents", self._mirrored)
 
     async def add(
         self,
@@ -1206,12 +1185,8 @@ class AsyncDocuments(Mirror):
         return await self._call(self._own.summary, id, sentences=sentences)
 
 
-class AsyncGoals(Mirror):
+class AsyncGoals(Mirror[Goals]):
     """The goals within a view."""
-
-    @property
-    def _own(self) -> Goals:
-        return cast("Goals", self._mirrored)
 
     async def add(
         self,
@@ -1274,11 +1249,11 @@ class AsyncGoals(Mirror):
         )
 
     async def done(self, id: str, *, key: str | None = None) -> AsyncReceipt:
-        """Say that a goal is reached."""
+        """Mark a goal as done."""
         return to_async_receipt(await self._call(self._own.done, id, key=key))
 
     async def drop(self, id: str, *, key: str | None = None) -> AsyncReceipt:
-        """Give a goal up."""
+        """Mark a goal as dropped."""
         return to_async_receipt(await self._call(self._own.drop, id, key=key))
 
     async def open(self, *, limit: int = 100) -> "list[Goal]":
@@ -1307,12 +1282,8 @@ class AsyncGoals(Mirror):
         )
 
 
-class AsyncTasks(Mirror):
+class AsyncTasks(Mirror[Tasks]):
     """The tasks within a view."""
-
-    @property
-    def _own(self) -> Tasks:
-        return cast("Tasks", self._mirrored)
 
     async def add(
         self,
@@ -1394,7 +1365,7 @@ class AsyncTasks(Mirror):
         )
 
     async def done(self, id: str, *, key: str | None = None) -> AsyncReceipt:
-        """Say that a task is done; one that is done already is left as it is (`unchanged`).
+        """Mark a task as done; one that is done already stays as it is (`unchanged`).
 
         A recurring one stays open and is due the next time that lies past both its due time and now. When two do the
         same one at once it moves on once.
@@ -1402,7 +1373,7 @@ class AsyncTasks(Mirror):
         return to_async_receipt(await self._call(self._own.done, id, key=key))
 
     async def drop(self, id: str, *, key: str | None = None) -> AsyncReceipt:
-        """Give a task up; a recurring one does not come round again."""
+        """Mark a task as dropped; a recurring one does not recur any more."""
         return to_async_receipt(await self._call(self._own.drop, id, key=key))
 
     async def due(self, now: datetime | None = None, *, limit: int = 100) -> "list[Task]":
@@ -1437,12 +1408,8 @@ class AsyncTasks(Mirror):
         )
 
 
-class AsyncActions(Mirror):
+class AsyncActions(Mirror[Actions]):
     """The actions within a view."""
-
-    @property
-    def _own(self) -> Actions:
-        return cast("Actions", self._mirrored)
 
     async def add(
         self,
@@ -1526,12 +1493,8 @@ class AsyncActions(Mirror):
         )
 
 
-class AsyncThoughts(Mirror):
+class AsyncThoughts(Mirror[Thoughts]):
     """The thoughts within a view."""
-
-    @property
-    def _own(self) -> Thoughts:
-        return cast("Thoughts", self._mirrored)
 
     async def add(
         self,
@@ -1592,12 +1555,8 @@ class AsyncThoughts(Mirror):
         )
 
 
-class AsyncPosts(Mirror):
+class AsyncPosts(Mirror[Posts]):
     """The posts within a view."""
-
-    @property
-    def _own(self) -> Posts:
-        return cast("Posts", self._mirrored)
 
     async def add(
         self,
@@ -1675,15 +1634,11 @@ class AsyncPosts(Mirror):
         )
 
 
-class AsyncSummaries(Mirror):
+class AsyncSummaries(Mirror[Summaries]):
     """The summaries within a view, and the policy of the room that it is bound to.
 
     A summary carries the labels that all its messages share, so a view sees none of messages that it could not see.
     """
-
-    @property
-    def _own(self) -> Summaries:
-        return cast("Summaries", self._mirrored)
 
     async def policy(self, policy: SummaryPolicy | Unset | None = UNSET) -> SummaryPolicy | None:
         """Return the policy of this room, or set it: for all users and agents, in every process and over restarts.
@@ -1694,7 +1649,7 @@ class AsyncSummaries(Mirror):
         return await self._call(self._own.policy, policy)
 
     async def use(self, summariser: Summariser | None) -> None:
-        """Let a model write the summaries that this process makes from now on, in all tenants; None goes back.
+        """Set the model that writes the summaries of this process, in all tenants; None returns to the extractive ones.
 
         It has a method `summarise(text, *, max_tokens)`. When it raises, or returns nothing, or three times as much as
         asked, the summary is made of sentences instead, and its `fallback` says why.
@@ -1745,7 +1700,7 @@ class AsyncSummaries(Mirror):
     async def compress(
         self, *, older_than: Duration = "7d", room: str | None = None, max_tokens: int = MAX_TOKENS
     ) -> Compressed:
-        """Let messages older than that leave, each room's into summaries; returns how many, from when to when.
+        """Replace messages older than that by summaries, room by room; returns how many, from when to when.
 
         A summary and the end of its messages (100 at the most) are one transaction, so a large room is not held up.
         Pinned and system messages stay, a tool call stays or leaves with its results, and what was learned stays. Without a
@@ -1755,16 +1710,12 @@ class AsyncSummaries(Mirror):
         return await self._call(self._own.compress, older_than=older_than, room=room, max_tokens=max_tokens)
 
 
-class AsyncProfiles(Mirror):
+class AsyncProfiles(Mirror[Profiles]):
     """The profiles of one scope: exactly this view's labels are their namespace.
 
     What was read stays decoded in the process. Every read still asks the store for the version by its key, so a change
     by another process is seen by the very next read.
     """
-
-    @property
-    def _own(self) -> Profiles:
-        return cast("Profiles", self._mirrored)
 
     async def get(self, key: str) -> Profile | None:
         """Return what is known under a key, or None when nothing is."""
@@ -1791,16 +1742,12 @@ class AsyncProfiles(Mirror):
         return await self._call(self._own.keys)
 
 
-class AsyncContextValues(Mirror):
+class AsyncContextValues(Mirror[ContextValues]):
     """The values of exactly this scope, by name: any JSON, and what a workbench declares by its type.
 
     They are records of the kind `state`: versions, `as_of`, `undo`, batches and export hold for them, search does not
     find them.
     """
-
-    @property
-    def _own(self) -> ContextValues:
-        return cast("ContextValues", self._mirrored)
 
     async def set(self, name: str, value: Any) -> AsyncReceipt:
         """Keep a value under a name, whatever was there."""
@@ -1826,12 +1773,8 @@ class AsyncContextValues(Mirror):
         return await self._call(self._own.all)
 
 
-class AsyncTodos(Mirror):
+class AsyncTodos(Mirror[Todos]):
     """The tasks within a view: `memory.tasks` has the same ones, with their due times and recurrence."""
-
-    @property
-    def _own(self) -> Todos:
-        return cast("Todos", self._mirrored)
 
     async def add(
         self, text: str, *, priority: int = 0, parent: str | None = None, id: str | None = None
@@ -1854,11 +1797,11 @@ class AsyncTodos(Mirror):
         )
 
     async def done(self, id: str) -> AsyncReceipt:
-        """Say that one is done; its parts stay as they are."""
+        """Mark a to-do as done; its parts stay as they are."""
         return to_async_receipt(await self._call(self._own.done, id))
 
     async def drop(self, id: str) -> AsyncReceipt:
-        """Give one up; its parts stay as they are."""
+        """Mark a to-do as dropped; its parts stay as they are."""
         return to_async_receipt(await self._call(self._own.drop, id))
 
     async def delete(self, id: str) -> AsyncReceipt:
@@ -1881,16 +1824,12 @@ class AsyncTodos(Mirror):
         return await self._call(self._own.next)
 
 
-class AsyncWorking(Mirror):
+class AsyncWorking(Mirror[Working]):
     """What an agent has at hand within a scope: messages, actions, thoughts, to-dos and free values.
 
     It is no store of its own: everything on it is a record of the memory, durable and searched like the others. A
     subclass may declare fields by annotations; they are checked by their types and kept when they are assigned.
     """
-
-    @property
-    def _own(self) -> Working:
-        return cast("Working", self._mirrored)
 
     @property
     def bound(self) -> Scope:
@@ -1962,7 +1901,7 @@ class AsyncWorking(Mirror):
     async def limit(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> WorkingLimits:
-        """Hold at most so many here from now on, in every process and over restarts; what is not given stays as it is.
+        """Limit this workbench from now on, in every process and over restarts; what is not given stays as it is.
 
         What is too much leaves at once, and after each message, action or thought that is added in exactly this scope,
         by the workbench or otherwise (after a batch: with the next one). What leaves, and what stays, is as with `prune`.
@@ -1972,13 +1911,13 @@ class AsyncWorking(Mirror):
         )
 
     async def unlimit(self) -> bool:
-        """Take the limits of this workbench away; False when it had none."""
+        """Remove the limits of this workbench; False when it had none."""
         return await self._call(self._own.unlimit)
 
     async def prune(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> Pruned:
-        """Let the oldest leave in one transaction until no more than this is left; `limits()` where nothing is given.
+        """Remove the oldest in one transaction until no more than this is left; by `limits()` where nothing is given.
 
         Pinned records, system messages and the newest turn stay, and count; a tool call and its results leave together.
         What was learned from messages stays known. The result says what left, and `memory.undo(pruned.receipt)` brings it
@@ -2016,16 +1955,12 @@ class AsyncWorking(Mirror):
         return to_async_receipt(await self._call(self._own.import_, exported))
 
 
-class AsyncSessions(Mirror):
+class AsyncSessions(Mirror[Sessions]):
     """The saved sessions of exactly this view's labels.
 
     They are kept beside the records: clearing or rolling back a scope leaves them as they are, a deleted one leaves no
     version behind.
     """
-
-    @property
-    def _own(self) -> Sessions:
-        return cast("Sessions", self._mirrored)
 
     async def save(self, name: str) -> Session:
         """Keep the workbench of this view as it is now; a session of that name is replaced.
@@ -2063,8 +1998,7 @@ class AsyncSessions(Mirror):
         block ends it is gone, and using it raises `Closed`. The name must not be that of a saved session.
         """
         manager = self._own.run(name, clear=clear)
-        view = AsyncWorking.__new__(AsyncWorking)
-        Mirror.__init__(view, await self._call(manager.__enter__), self._threads)
+        view = AsyncWorking(await self._call(manager.__enter__), self._threads)
         try:
             yield view
         except BaseException as error:
@@ -2074,15 +2008,11 @@ class AsyncSessions(Mirror):
             await self._call(manager.__exit__, None, None, None)
 
 
-class AsyncFlow(Mirror):
+class AsyncFlow(Mirror[Flow]):
     """One process of several steps and the states of its users within a view; safe for threads and processes.
 
     A view that is bound to a user reaches that user's state only, and needs not name the user.
     """
-
-    @property
-    def _own(self) -> Flow:
-        return cast("Flow", self._mirrored)
 
     @property
     def name(self) -> str:
@@ -2159,7 +2089,7 @@ class AsyncFlow(Mirror):
     async def run(
         self, user: str | None = None, *, on_error: Literal["clear", "pause"] = "pause"
     ) -> AsyncGenerator["FlowState"]:
-        """Lend the state for a block: started where there is none, resumed where it is paused.
+        """Run a block with the state: it is started where there is none, resumed where it is paused.
 
         An exception inside pauses or clears the flow, as `on_error` says, and is raised on. Otherwise the flow stays as the block
         leaves it.
@@ -2175,16 +2105,12 @@ class AsyncFlow(Mirror):
             await self._call(manager.__exit__, None, None, None)
 
 
-class AsyncTyped(Mirror, Generic[V]):
+class AsyncTyped(Mirror[Typed[V]]):
     """One value of one type, under a name in exactly this view's scope; thread-safe.
 
     It is a record of the kind `state` with the value as JSON in its `data`: versions, views of the past, undo, export
     and erasure hold for it as for any other. Nothing is stored until it is first set.
     """
-
-    @property
-    def _own(self) -> Typed[V]:
-        return cast("Typed[V]", self._mirrored)
 
     @property
     def name(self) -> str:
@@ -2225,7 +2151,7 @@ class AsyncTyped(Mirror, Generic[V]):
         return await self._call(self._own.update, change)
 
     async def clear(self) -> bool:
-        """Go back to the default; False when nothing was stored. The past stays readable."""
+        """Reset the value to the default; False when nothing was stored. The past stays readable."""
         return await self._call(self._own.clear)
 
     async def history(self) -> list[TypedVersion[V]]:
@@ -2233,7 +2159,7 @@ class AsyncTyped(Mirror, Generic[V]):
         return await self._call(self._own.history)
 
     async def undo(self) -> V:
-        """Take the last change back by a new version, and return the value that holds now.
+        """Undo the last change by a new version, and return the value that is current now.
 
         Repeated, it goes further back, at last to the default; then `NotFound` is raised. A change that comes in
         between raises `VersionConflict`, and nothing is undone.
@@ -2253,12 +2179,8 @@ class AsyncTyped(Mirror, Generic[V]):
         return self._own.off_change(hook)
 
 
-class AsyncQuarantine(Mirror):
+class AsyncQuarantine(Mirror[Quarantine]):
     """The records within a view that are held back: stored as they came, but neither recalled nor learned from."""
-
-    @property
-    def _own(self) -> Quarantine:
-        return cast("Quarantine", self._mirrored)
 
     async def list(
         self,
@@ -2287,7 +2209,7 @@ class AsyncQuarantine(Mirror):
         return await self._call(self._own.count)
 
     async def release(self, id: str, *, by: str) -> AsyncReceipt:
-        """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
+        """Release a record, a document with its chunks: it is found and learned from as if it had been added now.
 
         `by` is who decided so; it is kept in the record's metadata as `released_by`, and in the audit
         trail where nobody acts already. The next version is free, the one
@@ -2317,12 +2239,8 @@ class AsyncQuarantine(Mirror):
         return self._own.rule(name, reason=reason, trusted=trusted)
 
 
-class AsyncJobs(Mirror):
+class AsyncJobs(Mirror[Jobs]):
     """The jobs of one tenant."""
-
-    @property
-    def _own(self) -> Jobs:
-        return cast("Jobs", self._mirrored)
 
     async def list(
         self, state: JobState | None = None, *, limit: int | None = None, before: str | None = None
@@ -2338,19 +2256,15 @@ class AsyncJobs(Mirror):
         return await self._call(self._own.get, id)
 
     async def retry(self, id: str) -> Job:
-        """Let a dead job be tried again from now on, as often as a new one, and return it."""
+        """Retry a dead job, as often as a new one, and return it."""
         return await self._call(self._own.retry, id)
 
 
-class AsyncAudit(Mirror):
+class AsyncAudit(Mirror[Audit]):
     """The audit trail of a tenant; a view bound to labels lists what concerns them.
 
     Lines are added only where auditing is on (`Settings(audit=True)`); what is there can always be read.
     """
-
-    @property
-    def _own(self) -> Audit:
-        return cast("Audit", self._mirrored)
 
     async def list(
         self,
@@ -2397,12 +2311,8 @@ class AsyncAudit(Mirror):
         return await self._call(self._own.denied, operation, reason=reason, ids=ids)
 
 
-class AsyncRetention(Mirror):
+class AsyncRetention(Mirror[Retention]):
     """The policies of a view's scope and of narrower ones. They are kept in the memory, for every process."""
-
-    @property
-    def _own(self) -> Retention:
-        return cast("Retention", self._mirrored)
 
     async def set(
         self,
@@ -2456,19 +2366,15 @@ class AsyncRetention(Mirror):
         return await self._call(self._own.remove, name)
 
     async def undo(self, report: Maintenance) -> Undone:
-        """Take back what a run of `maintain()` removed and mended, the last write first, by new versions.
+        """Undo what a run of `maintain()` removed and repaired, the last write first, by new versions.
 
         What has changed since, and what was thinned meanwhile, is left as it is and counted.
         """
         return await self._call(self._own.undo, report)
 
 
-class AsyncArchive(Mirror):
+class AsyncArchive(Mirror[Archive]):
     """The archives of a view's tenant, at the address of the setting `archive`."""
-
-    @property
-    def _own(self) -> Archive:
-        return cast("Archive", self._mirrored)
 
     async def list(
         self, *, user: str | None = None, agent: str | None = None, room: str | None = None
@@ -2551,9 +2457,7 @@ class AsyncMemory(AsyncRecords):
 
         A label is a text, or the whole number that a platform gives: `user=42` is `user="42"`.
         """
-        view = AsyncMemory.__new__(AsyncMemory)
-        Mirror.__init__(view, self._own.scope(tenant=tenant, agent=agent, user=user, room=room), self._threads)
-        return view
+        return _wrap(AsyncMemory, self._own.scope(tenant=tenant, agent=agent, user=user, room=room), self._threads)
 
     def pool(self, name: str) -> "AsyncMemory":
         """Return the view of a pool: what its group shares within this tenant, whoever opens it by this name.
@@ -2561,9 +2465,7 @@ class AsyncMemory(AsyncRecords):
         A pool is a room of its own, `pool:` and the name. What is written through the view is there for all of them and
         carries this view's agent and user as its author; nothing else of theirs can be seen through it.
         """
-        view = AsyncMemory.__new__(AsyncMemory)
-        Mirror.__init__(view, self._own.pool(name), self._threads)
-        return view
+        return _wrap(AsyncMemory, self._own.pool(name), self._threads)
 
     def acting(
         self, *, actor: str | None = None, session: str | None = None, address: str | None = None
@@ -2577,7 +2479,7 @@ class AsyncMemory(AsyncRecords):
     def compliance(self, check: ComplianceCheck | None = None, *, content: bool = False) -> Callable[..., Any]:
         """Ask `check(intent)` before every write of this view and narrower ones; what it returns are flags in the trail.
 
-        Usable as a decorator. A check returns one flag, several or None; it is not told the content unless it asks for
+        Usable as a decorator. A check returns one flag, several or None; it does not see the content unless it asks for
         it (`content=True`). One that raises leaves a flag that says so; the write goes on.
         """
         return self._own.compliance(check, content=content)
@@ -2589,8 +2491,7 @@ class AsyncMemory(AsyncRecords):
         Reads inside see what is stored, not what waits. Receipts inside are `pending`; the batch's `receipt` has it all.
         """
         manager = self._own.batch(key=key)
-        view = AsyncBatchView.__new__(AsyncBatchView)
-        Mirror.__init__(view, await self._call(manager.__enter__), self._threads)
+        view = _wrap(AsyncBatchView, await self._call(manager.__enter__), self._threads)
         try:
             yield view
         except BaseException as error:
@@ -2601,9 +2502,7 @@ class AsyncMemory(AsyncRecords):
 
     async def as_of(self, moment: str | datetime) -> "AsyncMemory":
         """Return a read-only view of what was known at a snapshot or a moment."""
-        view = AsyncMemory.__new__(AsyncMemory)
-        Mirror.__init__(view, await self._call(self._own.as_of, moment), self._threads)
-        return view
+        return _wrap(AsyncMemory, await self._call(self._own.as_of, moment), self._threads)
 
     async def close(self) -> None:
         """Close the store, for every view of it; closing twice is harmless."""
@@ -2711,15 +2610,12 @@ class AsyncMemory(AsyncRecords):
         where a step may go, a step not named there may go anywhere; `models` holds types that pydantic can check, for
         the data under a step's name.
         """
-        view = AsyncFlow.__new__(AsyncFlow)
-        Mirror.__init__(
-            view,
+        return AsyncFlow(
             await self._call(
                 self._own.flow, name, steps=steps, ttl=ttl, sliding=sliding, transitions=transitions, models=models
             ),
             self._threads,
         )
-        return view
 
     async def typed(
         self,
@@ -2773,7 +2669,7 @@ class AsyncMemory(AsyncRecords):
     ) -> Callable[[F], F]:
         """Register the decorated function, plain or async, as a provider of this view and of narrower ones.
 
-        It is told what is `ProviderRequest` and returns text, `ProviderResponse(text=, values=, data=)`, a mapping with these names, or
+        It is called with a `ProviderRequest` and returns text, `ProviderResponse(text=, values=, data=)`, a mapping with these names, or
         None for nothing. `position` orders the texts; a `private` one is used only when `include` names it; one that
         does not return within `timeout` is left out. A name that is taken raises `AlreadyExists`.
         """
@@ -2790,7 +2686,7 @@ class AsyncMemory(AsyncRecords):
     ) -> State:
         """Ask the providers about a message, side by side, and return what they say as one state.
 
-        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is told,
+        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is included,
         and what is recalled comes from all rooms of that user. `include` takes only those it names, private ones too; `exclude` leaves some out; a name that is not there raises
         `NotFound`. One that fails or takes too long is left out and stands in `State.failures`. A state is kept for five
         minutes and given again for the same message, until something within reach is written, by any process; `fresh`
@@ -2880,7 +2776,7 @@ class AsyncMemory(AsyncRecords):
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
-        loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
+        loss. Quarantined records are left out; imported ones are listed at their own times. Expiry is no change.
         """
         return await self._call(self._own.changes, after=after, limit=limit)
 
@@ -2901,7 +2797,7 @@ class AsyncMemory(AsyncRecords):
         return to_async_receipt(await self._call(self._own.rollback, to))
 
     async def undo(self, receipt: Receipt) -> AsyncReceipt:
-        """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
+        """Undo one write, by new versions; a record that was changed since raises `VersionConflict`.
 
         What was learned since is no conflict: it goes with what it was learned from.
         """
@@ -2915,7 +2811,7 @@ class AsyncMemory(AsyncRecords):
         return await self._call(self._own.export, path, plain=plain)
 
     async def import_(self, path: str | Path) -> Transferred:
-        """Bring an export into this scope's tenant without a loss; repeating it is harmless."""
+        """Import an export into this scope's tenant without a loss; repeating it is harmless."""
         return await self._call(self._own.import_, path)
 
     async def backup(self, path: str | Path) -> None:
@@ -2938,11 +2834,12 @@ class AsyncMemory(AsyncRecords):
         refused.
 
         With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
-        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and audit
-        lines lose what tells of it. No view of the past, undo or roll-back brings it back. The receipt says what was
-        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
-        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
-        removed; the receipt counts the records, versions and keys that would go, and the sessions that would change.
+        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and lines of
+        the audit trail are redacted. No view of the past, undo or roll-back brings it back. The receipt says what was
+        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. An
+        unknown user gets an empty receipt; without a target it is an error. An interrupted erasure goes on when it is
+        asked for again, or by `maintain()`. With `dry_run` nothing is removed; the receipt counts the records, versions
+        and keys that would go, and the sessions that would change.
         """
         return await self._call(
             self._own.erase, user=user, room=room, agent=agent, tenant=tenant, ids=ids, dry_run=dry_run
@@ -2953,7 +2850,7 @@ class AsyncMemory(AsyncRecords):
         return await self._call(self._own.verify)
 
     async def stats(self) -> Stats:
-        """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
+        """Count what this tenant holds, and measure the store; keys on a server that cannot be reached are not counted."""
         return await self._call(self._own.stats)
 
     async def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:
@@ -2984,7 +2881,7 @@ class AsyncMemory(AsyncRecords):
     async def rotate_keys(self, *, reencrypt: bool = True) -> AsyncReceipt:
         """Wrap the keys of the whole store by the keyring's first master key, at once; others are not needed any more.
 
-        With `reencrypt`, every tenant gets a new data key too, and jobs seal its contents by it while others read and write;
+        With `reencrypt`, every tenant gets a new data key too, and jobs encrypt its contents with it while others read and write;
         `wait()` on the receipt waits for them.
         """
         return to_async_receipt(await self._call(self._own.rotate_keys, reencrypt=reencrypt))
@@ -2992,7 +2889,7 @@ class AsyncMemory(AsyncRecords):
     async def drop_key(self, *, tenant: str) -> bool:
         """Make everything of this memory's tenant unreadable for ever, at once; False when it had no key.
 
-        Name the tenant, so that it is meant. Copies of the file that were made before still have the key.
+        Name the tenant, as a confirmation. Copies of the file that were made before still have the key.
         """
         return await self._call(self._own.drop_key, tenant=tenant)
 
@@ -3007,7 +2904,7 @@ class AsyncMemory(AsyncRecords):
         await self.close()
 
 
-class AsyncRecentMessages(Mirror):
+class AsyncRecentMessages(Mirror[RecentMessages]):
     """The latest messages of one room on a Redis server, with no store beside: for conversations that may be forgotten.
 
     The room holds at most `max_messages` and is gone `ttl_hours` after its last message. When one comes too many, the
@@ -3016,10 +2913,6 @@ class AsyncRecentMessages(Mirror):
     shared by all processes that name the same server, prefix, tenant and room; use it as a context manager, or call
     `close()`.
     """
-
-    @property
-    def _own(self) -> RecentMessages:
-        return cast("RecentMessages", self._mirrored)
 
     def __init__(
         self,
@@ -3140,7 +3033,7 @@ class AsyncRecentMessages(Mirror):
 
 
 class AsyncBatchView(AsyncMemory):
-    """A view whose writes wait to be made as one; what `Memory.batch()` lends."""
+    """A view whose writes are collected and committed together, as `Memory.batch()` yields it."""
 
     @property
     def _own(self) -> BatchView:

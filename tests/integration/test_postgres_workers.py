@@ -16,7 +16,7 @@ from rememo import Memory, Settings
 from rememo.engine.job_payloads import LEARN
 from rememo.engine.view import view_of
 from rememo.errors import StorageError
-from rememo.jobs import worker as working
+from rememo.jobs import worker_state
 from rememo.jobs.worker import Worker
 from rememo.model.ids import new_id
 from rememo.model.job import NewJob
@@ -136,8 +136,8 @@ def test_one_of_three_workers_is_killed_and_nothing_is_lost_or_repeated(memory: 
 def test_a_worker_is_told_of_jobs_and_of_those_of_a_writer_that_is_gone(
     memory: Memory, database: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(working, "_IDLE_SECONDS", NEVER)
-    monkeypatch.setattr(working, "_LISTENING_SECONDS", NEVER)
+    monkeypatch.setattr(worker_state, "IDLE_SECONDS", NEVER)
+    monkeypatch.setattr(worker_state, "LISTENING_SECONDS", NEVER)
     worker = Worker(view_of(memory).engine)
     worker.start(listen=True)
     try:
@@ -183,8 +183,8 @@ def test_without_a_line_it_looks_by_itself(memory: Memory, monkeypatch: pytest.M
         raise StorageError("not through this pooler")
 
     monkeypatch.setattr(PostgresDatabase, "line", no_line)
-    monkeypatch.setattr(working, "_IDLE_SECONDS", 0.05)
-    monkeypatch.setattr(working, "_LISTENING_SECONDS", NEVER)
+    monkeypatch.setattr(worker_state, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(worker_state, "LISTENING_SECONDS", NEVER)
     worker = Worker(view_of(memory).engine)
     worker.start(listen=True)
     say(memory.scope(user="ana"), "I love tea.")

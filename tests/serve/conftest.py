@@ -101,7 +101,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def memory(clock: ManualClock) -> Iterator[Memory]:
-    settings = Settings(durability="fast", audit=True)
+    settings = Settings(durability="fast", audit=True, learn_wait=10.0)  # a busy machine learns late
     with Memory(":memory:", embedder=WordEmbedder(), settings=settings, clock=clock) as memory:
         yield memory
 

@@ -128,7 +128,7 @@ def test_an_image_is_loaded_from_the_server_itself(browser: Browser, address: st
 def test_somebody_is_erased_and_the_receipt_saved(browser: Browser, address: str, memory: Memory, tmp_path: Path):
     page, wrong = opened(browser, address)
     page.goto("/erase")
-    page.get_by_label("Whom").fill("ana")
+    page.get_by_label("User to erase").fill("ana")
     page.get_by_role("button", name="Show what would be erased").click()
     page.get_by_label("The name, typed again").fill("ana")
     page.get_by_role("button", name="Erase for good").click()

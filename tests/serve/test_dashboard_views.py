@@ -172,7 +172,7 @@ def test_somebody_looks_after_a_memory_from_the_first_key_on(
         with running(memory) as address:
             visitor = Visitor(browser, address)
             page = visitor.open("/keys")
-            page.get_by_label("For whom or what").fill("me")
+            page.get_by_label("Name").fill("me")
             page.get_by_role("button", name="Make the key").click()
             text = page.locator("#key").inner_text()
             page.get_by_role("link", name="Log in with it").click()

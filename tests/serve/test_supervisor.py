@@ -57,7 +57,9 @@ def idle(tmp_path: Path) -> Iterator[Callable[..., LoggedProcess]]:
 
         def start(seconds: float = 60.0, *terminal: str) -> LoggedProcess:
             command = [sys.executable, "-c", _SUPERVISE, str(tmp_path), _IDLE, str(seconds), *terminal]
-            supervised = stack.enter_context(closing(LoggedProcess(command)))
+            # Workers start by a link to the interpreter, which does not lead to its packages.
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+            supervised = stack.enter_context(closing(LoggedProcess(command, env=environment)))
             for _ in range(2):
                 supervised.wait_for(_WAITS)
             while len(supervised.pids) < 2:  # a worker may be quicker than the line that tells of it

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
@@ -17,15 +17,19 @@ ROOT = Path(__file__).parents[2]
 
 def own(mirrored: type) -> type:
     """Return the class that a twin is made of."""
-    kind = get_type_hints(getattr(mirrored, "_own").fget)["return"]  # noqa: B009 - private, and meant
+    if "_own" in vars(mirrored):
+        kind = get_type_hints(vars(mirrored)["_own"].fget)["return"]
+    else:
+        [kind] = get_args(vars(mirrored)["__orig_bases__"][0])
     return get_origin(kind) or kind
 
 
-PAIRS = [
-    (own(mirrored), mirrored)
+MIRRORS: list[type] = [
+    mirrored
     for name, mirrored in vars(aio).items()
-    if name.startswith("Async") and isinstance(mirrored, type) and issubclass(mirrored, aio.Mirror)
+    if name.startswith("Async") and isinstance(mirrored, type) and aio.Mirror in mirrored.__mro__
 ]
+PAIRS = [(own(mirrored), mirrored) for mirrored in MIRRORS]
 
 
 def public(kind: type) -> dict[str, Any]:

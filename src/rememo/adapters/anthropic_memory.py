@@ -11,16 +11,7 @@ from rememo.memory import Memory
 
 try:
     from anthropic.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
-    from anthropic.types.beta import (
-        BetaCacheControlEphemeralParam,
-        BetaMemoryTool20250818Command,
-        BetaMemoryTool20250818CreateCommand,
-        BetaMemoryTool20250818DeleteCommand,
-        BetaMemoryTool20250818InsertCommand,
-        BetaMemoryTool20250818RenameCommand,
-        BetaMemoryTool20250818StrReplaceCommand,
-        BetaMemoryTool20250818ViewCommand,
-    )
+    from anthropic.types.beta import BetaCacheControlEphemeralParam, BetaMemoryTool20250818Command
     from anyio.to_thread import run_sync  # the SDK runs on what anyio runs on, not on asyncio alone
 except ImportError as error:
     raise missing_framework("the Anthropic SDK", "anthropic", error) from error
@@ -43,42 +34,21 @@ class RememoMemoryTool(BetaAbstractMemoryTool):
         self.files = MemoryFiles(memory)
 
     def call(self, input: object) -> str:
-        """Do what a `tool_use` block asks."""
+        """Execute the command of a `tool_use` block."""
         return cast("str", super().call(_check_command(input)))
-
-    def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Show a file's lines or a directory."""
-        return self._answer(command)
-
-    def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Create a file."""
-        return self._answer(command)
-
-    def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Replace a text that stands once in a file."""
-        return self._answer(command)
-
-    def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Insert a text after a line of a file."""
-        return self._answer(command)
-
-    def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """End a file or a directory."""
-        return self._answer(command)
-
-    def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Move a file or a directory."""
-        return self._answer(command)
 
     def clear_all_memory(self) -> str:
         """End all files of this tree."""
         return self.files.clear()
 
     def _answer(self, command: BetaMemoryTool20250818Command) -> str:
+        """Execute a command."""
         try:
             return self.files.run(command.to_dict())
         except InvalidInput as error:
             raise ToolError(str(error)) from error
+
+    view = create = str_replace = insert = delete = rename = _answer
 
 
 class AsyncRememoMemoryTool(BetaAsyncAbstractMemoryTool):
@@ -95,42 +65,21 @@ class AsyncRememoMemoryTool(BetaAsyncAbstractMemoryTool):
         self.files = MemoryFiles(memory)
 
     async def call(self, input: object) -> str:
-        """Do what a `tool_use` block asks."""
+        """Execute the command of a `tool_use` block."""
         return cast("str", await super().call(_check_command(input)))
-
-    async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        """Show a file's lines or a directory."""
-        return await self._answer(command)
-
-    async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Create a file."""
-        return await self._answer(command)
-
-    async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        """Replace a text that stands once in a file."""
-        return await self._answer(command)
-
-    async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        """Insert a text after a line of a file."""
-        return await self._answer(command)
-
-    async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """End a file or a directory."""
-        return await self._answer(command)
-
-    async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Move a file or a directory."""
-        return await self._answer(command)
 
     async def clear_all_memory(self) -> str:
         """End all files of this tree."""
         return await run_sync(self.files.clear)
 
     async def _answer(self, command: BetaMemoryTool20250818Command) -> str:
+        """Execute a command."""
         try:
             return await run_sync(self.files.run, command.to_dict())
         except InvalidInput as error:
             raise ToolError(str(error)) from error
+
+    view = create = str_replace = insert = delete = rename = _answer
 
 
 def _check_command(input: object) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from rememo.adapters.memory_holder import MemoryHolder, writable_id
 from rememo.adapters.missing_framework import missing_framework
 from rememo.adapters.paging import list_latest
 from rememo.adapters.retrieval import RetrievedRecord, oversample, rank_by_standing, strip_standing
-from rememo.adapters.threads import run_in_thread
+from rememo.adapters.threads import in_thread
 from rememo.adapters.vector_index import FIELD, FrameworkVectorIndex, pack_vector, unpack_vector
 from rememo.errors import InvalidInput, NotFound
 from rememo.memory import Memory
@@ -40,7 +40,7 @@ class RememoEmbedder:
     """An embedder for CrewAI that needs no key, no server and no download; or any embedder of Rememo's."""
 
     def __init__(self, embedder: Embedder | None = None) -> None:
-        """Embed by Rememo's own word vectors unless told otherwise."""
+        """Embed by Rememo's own word vectors unless an embedder is given."""
         self._embedder = embedder or StaticEmbedder()
 
     def __call__(self, texts: list[str]) -> list[list[float]]:
@@ -190,36 +190,7 @@ class RememoStorage(MemoryHolder):
         """Return the categories of a scope with how many records each has."""
         return dict(Counter(name for _, memory in self._chosen(scope_prefix) for name in memory.categories))
 
-    # ---- for an event loop
-
-    async def asave(self, records: list[MemoryRecord]) -> None:
-        """Do as `save` does, on a thread."""
-        await run_in_thread(self.save, records)
-
-    async def asearch(  # noqa: PLR0917 - likewise
-        self,
-        query_embedding: list[float],
-        scope_prefix: str | None = None,
-        categories: list[str] | None = None,
-        metadata_filter: dict[str, Any] | None = None,
-        limit: int = 10,
-        min_score: float = 0.0,
-    ) -> list[tuple[MemoryRecord, float]]:
-        """Do as `search` does, on a thread."""
-        return await run_in_thread(
-            self.search, query_embedding, scope_prefix, categories, metadata_filter, limit, min_score
-        )
-
-    async def adelete(
-        self,
-        scope_prefix: str | None = None,
-        categories: list[str] | None = None,
-        record_ids: list[str] | None = None,
-        older_than: datetime | None = None,
-        metadata_filter: dict[str, Any] | None = None,
-    ) -> int:
-        """Do as `delete` does, on a thread."""
-        return await run_in_thread(self.delete, scope_prefix, categories, record_ids, older_than, metadata_filter)
+    asave, asearch, adelete = in_thread(save), in_thread(search), in_thread(delete)
 
     def _chosen(
         self,

@@ -17,7 +17,7 @@ from rememo.adapters.memory_lines import excerpt, format_directory, format_file,
 from rememo.adapters.memory_paths import ROOT, parent_directories, resolve_path
 from rememo.adapters.paging import list_latest
 from rememo.adapters.retries import retry_conflicts
-from rememo.adapters.threads import run_in_thread
+from rememo.adapters.threads import in_thread
 from rememo.errors import AlreadyExists, InvalidInput, NotFound
 from rememo.memory import BatchView, Memory
 from rememo.model.check import dump_json
@@ -51,7 +51,7 @@ class MemoryFiles(MemoryHolder):
         self._receipts: deque[Receipt] = deque(maxlen=_MOST_UNDONE)
 
     def run(self, command: Mapping[str, Any]) -> str:
-        """Do what a model asks, as `{"command": "view", "path": "/memories"}`; the answer is for the model.
+        """Execute a model's command, such as `{"command": "view", "path": "/memories"}`; the answer is for the model.
 
         What cannot be done raises `InvalidInput`, whose message is for the model too.
         """
@@ -67,9 +67,7 @@ class MemoryFiles(MemoryHolder):
             return self.view(command["path"], command.get("view_range"))
         return cast("str", getattr(self, name)(**arguments))
 
-    async def arun(self, command: Mapping[str, Any]) -> str:
-        """Do the same as `run` without holding up an event loop."""
-        return await run_in_thread(self.run, command)
+    arun = in_thread(run)
 
     def result(self, tool_use_id: str, command: Mapping[str, Any]) -> dict[str, Any]:
         """Return the `tool_result` block that answers a `tool_use` block of the Messages API."""
@@ -104,7 +102,7 @@ class MemoryFiles(MemoryHolder):
                 self._put(batch, full_path, file_text)
         except AlreadyExists:
             raise InvalidInput(f"File {path} already exists") from None
-        return self._done(batch.receipt, f"File created successfully at: {path}")
+        return self._describe_change(batch.receipt, f"File created successfully at: {path}")
 
     def str_replace(self, path: str, old_str: str, new_str: str) -> str:
         """Replace a text that stands once in a file; returns the lines around the change."""
@@ -124,7 +122,7 @@ class MemoryFiles(MemoryHolder):
         full_path = resolve_path(path)
         if full_path == ROOT:
             raise InvalidInput(f"Cannot delete the {ROOT} directory itself")
-        return self._done(
+        return self._describe_change(
             self._change(lambda batch: self._remove(batch, full_path, path)), f"Successfully deleted {path}"
         )
 
@@ -143,12 +141,12 @@ class MemoryFiles(MemoryHolder):
                 self._put(batch, new + old_file.removeprefix(old), record.text, moved=record)
             self._make_parents(batch, new)
 
-        return self._done(self._change(move), f"Successfully renamed {old_path} to {new_path}")
+        return self._describe_change(self._change(move), f"Successfully renamed {old_path} to {new_path}")
 
     # ---- what is not a command
 
     def undo(self) -> Receipt:
-        """Take back the last change made by this object that was not taken back yet.
+        """Undo the last change made by this object that was not undone yet.
 
         A file that was changed since by another raises `VersionConflict`.
         """
@@ -182,7 +180,7 @@ class MemoryFiles(MemoryHolder):
     def clear(self) -> str:
         """End all files and directories of this tree."""
         receipt = self._change(lambda batch: [batch.delete(record.id) for record in self._below(ROOT).values()])
-        return self._done(receipt, "All memory cleared")
+        return self._describe_change(receipt, "All memory cleared")
 
     # ---- inside
 
@@ -266,7 +264,7 @@ class MemoryFiles(MemoryHolder):
 
         return retry_conflicts(write, f"the file {path}")
 
-    def _done(self, receipt: Receipt | None, answer: str) -> str:
+    def _describe_change(self, receipt: Receipt | None, answer: str) -> str:
         if receipt is not None and receipt.ids:
             self._receipts.append(receipt)
         return answer

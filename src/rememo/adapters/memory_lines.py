@@ -74,8 +74,8 @@ def insert_lines(text: str, line: int, more: str) -> str:
         lines.pop()
     if not 0 <= line <= len(lines):
         raise InvalidInput(f"Invalid `insert_line` parameter: {line}. It should be within the range [0, {len(lines)}].")
-    whole = "\n".join([*lines[:line], more.rstrip("\n"), *lines[line:]])
-    return whole if whole.endswith("\n") else f"{whole}\n"
+    changed = "\n".join([*lines[:line], more.rstrip("\n"), *lines[line:]])
+    return changed if changed.endswith("\n") else f"{changed}\n"
 
 
 def excerpt(text: str, index: int) -> str:
@@ -91,11 +91,11 @@ def _number_lines(lines: list[str], first: int) -> str:
 def _matching_lines(text: str, part: str) -> list[int]:
     """Return the number of the line of every place where a part begins, also where places overlap."""
     numbers: list[int] = []
-    line, done, position = 1, 0, text.find(part)
+    line, start, position = 1, 0, text.find(part)
     while position != -1:
-        line += text.count("\n", done, position)
+        line += text.count("\n", start, position)
         numbers.append(line)
-        done, position = position, text.find(part, position + 1)
+        start, position = position, text.find(part, position + 1)
     return numbers
 
 

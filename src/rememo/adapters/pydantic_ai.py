@@ -11,7 +11,7 @@ from rememo.adapters.memory_holder import MemoryHolder, derived_id
 from rememo.adapters.messages import add_message_or_state
 from rememo.adapters.missing_framework import missing_framework
 from rememo.adapters.paging import list_latest
-from rememo.adapters.threads import run_in_thread
+from rememo.adapters.threads import in_thread, run_in_thread
 from rememo.errors import AlreadyExists, InvalidInput, NotFound, VersionConflict
 from rememo.memory import Memory
 from rememo.model.check import dump_json
@@ -74,17 +74,7 @@ class RememoHistory(MemoryHolder):
         """End all messages of the conversation; returns how many."""
         return self._room.delete_where(metadata=_MESSAGE)
 
-    async def aload(self, limit: int | None = None) -> list[ModelMessage]:
-        """Return the messages, oldest first: all, or the latest `limit`."""
-        return await run_in_thread(self.load, limit)
-
-    async def aadd(self, messages: Sequence[ModelMessage]) -> None:
-        """Append messages, such as `result.new_messages()`: all of them or none."""
-        await run_in_thread(self.add, messages)
-
-    async def aclear(self) -> int:
-        """End all messages of the conversation; returns how many."""
-        return await run_in_thread(self.clear)
+    aload, aadd, aclear = in_thread(load), in_thread(add), in_thread(clear)
 
 
 class RememoConversationStore(MemoryHolder, ConversationStore):

@@ -169,8 +169,8 @@ def current_record(view: Memory, standing: RecordStatus) -> Record | None:
 def strip_standing(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return metadata without the standing that an earlier retrieval added: it may have changed since."""
     mark: object = metadata.get(STANDING_KEY)
-    ours = isinstance(mark, Mapping) and set(cast("Mapping[str, Any]", mark)) == {"status", "superseded_by"}
-    return {name: value for name, value in metadata.items() if not (ours and name == STANDING_KEY)}
+    is_standing = isinstance(mark, Mapping) and set(cast("Mapping[str, Any]", mark)) == {"status", "superseded_by"}
+    return {name: value for name, value in metadata.items() if not (is_standing and name == STANDING_KEY)}
 
 
 def filterable_metadata(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Blocking calls for an event loop: on a thread, and awaited to their end."""
 
 import asyncio
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, cast
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -25,3 +26,14 @@ async def run_in_thread(run: Callable[P, T], *arguments: P.args, **named: P.kwar
         running.exception()
         raise cancelled
     return running.result()
+
+
+def in_thread(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Return the asynchronous twin of a method, which runs the method on a thread, a subclass's own one where there is one."""
+
+    @wraps(method)
+    async def twin(*arguments: P.args, **named: P.kwargs) -> T:
+        owner, *rest = arguments
+        return await run_in_thread(getattr(owner, method.__name__), *rest, **named)
+
+    return cast("Callable[P, Coroutine[Any, Any, T]]", twin)

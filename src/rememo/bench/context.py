@@ -8,11 +8,12 @@ fit: turns whole, each with its number, day and speaker.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
+from rememo.bench.report import Report
 from rememo.bench.summaries import answer_sentences
 from rememo.context.gather import speaker
 from rememo.errors import InvalidInput
@@ -48,7 +49,7 @@ class PackingScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContextReport:
+class ContextReport(Report):
     """What every packing reached, with every budget."""
 
     questions: int
@@ -63,10 +64,6 @@ class ContextReport:
         ]
         return "\n".join([f"{self.questions} questions", head, *rows])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
-
 
 def measure(
     dataset: Dataset,
@@ -78,10 +75,10 @@ def measure(
 ) -> ContextReport:
     """Measure the context and the plain packing on every question of a dataset whose evidence names messages."""
     counter, analyzer, model = default_counter(), Analyzer(), embedder or StaticEmbedder()
-    ways: dict[str, Pack] = {"context (Rememo)": _ours, "turns, then hits": _pack_plainly}
+    ways: dict[str, Pack] = {"context (Rememo)": _pack_by_context, "turns, then hits": _pack_plainly}
     shares: dict[tuple[int, str], list[float]] = defaultdict(list)
     costs: dict[tuple[int, str], list[int]] = defaultdict(list)
-    done = 0
+    count = 0
     for scope in load(dataset, path):
         with Memory(":memory:", embedder=model, settings=Settings(worker=False)) as memory:
             store(memory, scope)
@@ -97,25 +94,25 @@ def measure(
                             sum(sentence in rendered for sentence in sentences) / len(sentences)
                         )
                         costs[budget, name].append(counter.count(text))
-                done += 1
+                count += 1
                 if progress is not None:
-                    progress(done)
-    if not done:
+                    progress(count)
+    if not count:
         raise InvalidInput(f"{path} has no question whose evidence names messages; there is nothing to measure")
     packed = [
         PackingScore(
             way=name,
             budget=budget,
-            sentences=sum(reached) / done,
-            all=sum(share == 1 for share in reached) / done,
-            tokens=sum(costs[budget, name]) / done,
+            sentences=sum(reached) / count,
+            all=sum(share == 1 for share in reached) / count,
+            tokens=sum(costs[budget, name]) / count,
         )
         for (budget, name), reached in shares.items()
     ]
-    return ContextReport(questions=done, packed=tuple(packed))
+    return ContextReport(questions=count, packed=tuple(packed))
 
 
-def _ours(room: Memory, _: Memory, question: BenchQuestion, budget: int) -> str:
+def _pack_by_context(room: Memory, _: Memory, question: BenchQuestion, budget: int) -> str:
     return room.context(question.text, max_tokens=budget, at=question.at).text
 
 
@@ -134,13 +131,13 @@ def _pack_plainly(room: Memory, wide: Memory, question: BenchQuestion, budget: i
         remaining -= cost
         return True
 
-    shown: set[str] = set()
+    shown_ids: set[str] = set()
     for turn in reversed(room.messages.latest(_HITS)):
         if not add(turn.record, budget / 2):
             break
-        shown.add(turn.id)
+        shown_ids.add(turn.id)
     for hit in wide.search(question.text, kind="message", limit=_HITS, at=question.at):
-        if hit.id not in shown and not add(hit.record, 0):
+        if hit.id not in shown_ids and not add(hit.record, 0):
             break
     return "\n".join(lines)
 

@@ -183,7 +183,7 @@ def _realmem(text: str) -> Iterator[BenchScope]:
     for entry in cast("list[dict[str, Any]]", json.loads(text)):
         messages: list[BenchMessage] = []
         questions: list[BenchQuestion] = []
-        known: set[str] = set()
+        earlier_sessions: set[str] = set()
         start = _START
         for session in entry["sessions"]:
             # Several sessions of one day follow each other by an hour.
@@ -191,7 +191,7 @@ def _realmem(text: str) -> Iterator[BenchScope]:
             start = max(day, start + timedelta(hours=1))
             name = str(session["id"])
             for index, turn in enumerate(session["turns"]):
-                gold = frozenset(map(str, turn.get("gold_sessions") or ())) & known
+                gold = frozenset(map(str, turn.get("gold_sessions") or ())) & earlier_sessions
                 if gold and turn["role"] == "user":
                     questions.append(
                         BenchQuestion(
@@ -214,7 +214,7 @@ def _realmem(text: str) -> Iterator[BenchScope]:
                         session=name,
                     )
                 )
-            known.add(name)
+            earlier_sessions.add(name)
         yield BenchScope(messages=tuple(messages), questions=tuple(questions))
 
 

@@ -49,7 +49,7 @@ class GuardScores:
 
 
 def measure(path: str | Path) -> GuardScores:
-    """Give every text of a labelled file to a memory and count what is held back."""
+    """Add every text of a labelled file to a memory and count what is quarantined."""
     scores = GuardScores()
     settings = Settings(guard_flood=0, learn=False, worker=False)
     with Memory(":memory:", embedder=None, settings=settings) as memory:

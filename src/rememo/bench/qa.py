@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from rememo.bench.context import labels, store
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
 from rememo.bench.quality import ALL, PlainWords
+from rememo.bench.report import Report, align
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.llm.prompts import prompt
 from rememo.llm.protocol import LLM, ChatMessage, Usage
@@ -71,7 +72,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QaReport:
+class QaReport(Report):
     """What was reached, and what it took."""
 
     dataset: str
@@ -83,10 +84,6 @@ class QaReport:
     failed: int
     """Questions that the reader or the judge failed at; they count nowhere."""
     out: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
 
     def table(self) -> str:
         """Return it as a table, a line for each way and category."""
@@ -101,12 +98,14 @@ class QaReport:
                 f"{accuracy.tokens:,.0f}",
             ]
             lines.append([accuracy.way, accuracy.category, *figures])
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        rows = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
         note = f"reader {self.reader}, judge {self.judge}; {self.usage.total:,} tokens; every answer is in {self.out}"
-        return "\n".join([*rows, note, *([f"{self.failed} failed; run it again to ask them"] if self.failed else [])])
+        return "\n".join(
+            [
+                align(lines, names=len(lines[0])),
+                note,
+                *([f"{self.failed} failed; run it again to ask them"] if self.failed else []),
+            ]
+        )
 
 
 def wilson(right: int, of: int) -> tuple[float, float]:
@@ -194,7 +193,7 @@ class _QuestionRun:
     lock: Lock = field(default_factory=Lock)
 
     def passed(self, count: int) -> None:
-        """Tell that questions are done already."""
+        """Report questions that were answered by an earlier run."""
         with self.lock:
             self.count += count
             if self.progress is not None:
@@ -274,8 +273,8 @@ class _AnswerLog:
 
     def _read(self) -> None:
         content = self._path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        first, *rest = whole.decode("utf-8", "replace").splitlines() or [""]
+        complete_lines = content[: content.rfind(b"\n") + 1]
+        first, *rest = complete_lines.decode("utf-8", "replace").splitlines() or [""]
         entry: object = None
         with suppress(ValueError, KeyError, TypeError):
             entry = json.loads(first)["header"]
@@ -287,8 +286,8 @@ class _AnswerLog:
         for line in rest:
             read = cast("dict[str, Any]", json.loads(line))
             self.lines[str(read["key"])] = read
-        if len(whole) < len(content):
-            self._path.write_bytes(whole)
+        if len(complete_lines) < len(content):
+            self._path.write_bytes(complete_lines)
 
     def report(self, ways: Sequence[str]) -> QaReport:
         """Add up what is written."""
@@ -351,8 +350,8 @@ class _ScopeContexts:
             shows["words"] = lambda question: self._lines(plain.search(question), self._budget)
         if "full" in self._ways:
             newest = sorted(range(len(self._scope.messages)), key=lambda index: -index)
-            whole = self._lines(newest, self._full)
-            shows["full"] = lambda _: whole
+            transcript = self._lines(newest, self._full)
+            shows["full"] = lambda _: transcript
         return shows
 
     def __exit__(self, *_: object) -> None:
@@ -373,7 +372,7 @@ class _ScopeContexts:
 
 
 def answers(path: str | Path) -> Iterator[dict[str, Any]]:
-    """Give the answers in a file that `measure` wrote."""
+    """Yield the answers in a file that `measure` wrote."""
     with Path(path).open(encoding="utf-8") as file:
         for line in file:
             read = cast("dict[str, Any]", json.loads(line))

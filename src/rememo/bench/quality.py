@@ -10,14 +10,14 @@ import statistics
 import time as clock
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
+from rememo.bench.report import Report, align
 from rememo.memory import Memory
 from rememo.model.hit import Hit
 from rememo.recall.embed.protocol import Embedder, embed_question
@@ -55,15 +55,11 @@ class MethodQuality:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QualityReport:
+class QualityReport(Report):
     """What all methods reached on one dataset."""
 
     dataset: str
     methods: tuple[MethodQuality, ...] = field(default_factory=tuple[MethodQuality, ...])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
 
     def table(self) -> str:
         """Return it as a table of percentages, one line for each method and category."""
@@ -75,14 +71,7 @@ class QualityReport:
                 figures = [f"{100 * measures[name]:.1f}" if name in measures else "" for name in columns]
                 took = f"{method.milliseconds:.2f}" if category == ALL else ""
                 lines.append([method.name, category, str(method.questions[category]), *figures, took])
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        return "\n".join(
-            "  ".join(
-                cell.ljust(width) if column < 2 else cell.rjust(width)  # noqa: PLR2004 - the two columns of names
-                for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        )
+        return align(lines, names=2)
 
 
 def measure(
@@ -101,7 +90,7 @@ def measure(
     """
     chosen = dict(default_methods(learn=learn) if methods is None else methods)
     tallies = {name: _MeasureTally(name) for name in chosen}
-    done = 0
+    count = 0
     for scope in load(dataset, path):
         searches = {name: method(scope) for name, method in chosen.items()}
         for question in scope.questions:
@@ -110,9 +99,9 @@ def measure(
                 ranked = search(question)
                 took = 1000 * (clock.perf_counter() - start)
                 tallies[name].add(scope, question, _before(scope, question, ranked), took)
-            done += 1
+            count += 1
             if progress is not None:
-                progress(done)
+                progress(count)
     return QualityReport(dataset=dataset, methods=tuple(tally.result() for tally in tallies.values()))
 
 
@@ -209,30 +198,19 @@ class PlainVectors:
     """The embedder alone: messages by their cosine with the question."""
 
     def __init__(self, scope: BenchScope, embedder: Embedder) -> None:
-        """Embed all messages of a scope."""
-        self._vectors = _CachedVectors([message.text for message in scope.messages], embedder)
-
-    def search(self, question: BenchQuestion) -> Sequence[int]:
-        """Rank the messages for a question."""
-        rows, cosines = self._vectors.cosines(question.text)
-        return rows[np.argsort(-cosines, kind="stable")].tolist()
-
-
-class _CachedVectors:
-    """The vectors of texts that have one."""
-
-    def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
+        """Embed all messages of a scope; those without a vector are never found."""
         self._embedder = embedder
-        vectors = embedder.embed(texts)
+        vectors = embedder.embed([message.text for message in scope.messages])
         self._rows = np.array([row for row, vector in enumerate(vectors) if vector is not None], dtype=np.intp)
         present = [vector for vector in vectors if vector is not None]
         self._matrix = np.stack(present) if present else np.zeros((0, embedder.dimension), dtype=np.float32)
 
-    def cosines(self, text: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        vector = embed_question(self._embedder, text)
+    def search(self, question: BenchQuestion) -> Sequence[int]:
+        """Rank the messages for a question."""
+        vector = embed_question(self._embedder, question.text)
         if vector is None:
-            return self._rows[:0], np.zeros(0, dtype=np.float32)
-        return self._rows, np.vecdot(self._matrix, vector)
+            return []
+        return self._rows[np.argsort(-np.vecdot(self._matrix, vector), kind="stable")].tolist()
 
 
 class _MeasureTally:
@@ -290,15 +268,15 @@ def session_measures(scope: BenchScope, question: BenchQuestion, ranked: Sequenc
 
 
 def _postings(terms: Sequence[Sequence[str]]) -> dict[str, Postings]:
-    gathered: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    occurrences_by_term: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for row, row_terms in enumerate(terms):
         for term, times in Counter(row_terms).items():
-            gathered[term].append((row, times))
+            occurrences_by_term[term].append((row, times))
     return {
         term: Postings(
             term=term,
             documents=np.array([row for row, _ in occurrences], dtype=np.intp),
             frequencies=np.array([times for _, times in occurrences], dtype=np.int32),
         )
-        for term, occurrences in gathered.items()
+        for term, occurrences in occurrences_by_term.items()
     }

@@ -7,16 +7,17 @@ have questions that any scope can say something to ("what should I cook tonight?
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from rememo.bench.datasets import BenchQuestion, BenchScope, Dataset, load
 from rememo.bench.lives.data import Life, load_lives
 from rememo.bench.lives.doors import tell_messages
 from rememo.bench.qa import wilson
 from rememo.bench.quality import StoredRecall
+from rememo.bench.report import Report, align
 from rememo.memory import Memory
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.recall.relevance import FLOOR
@@ -31,7 +32,7 @@ _SHARE: Final = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SilenceReport:
+class SilenceReport(Report):
     """The best scores of the questions of one dataset."""
 
     dataset: str
@@ -41,10 +42,6 @@ class SilenceReport:
     """Of questions of other scopes."""
     floor: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
-
     def table(self) -> str:
         """Return how often the memory speaks at the floor and beside it, with 95 % intervals (Wilson)."""
         least = sorted(self.own)[int((1 - _SHARE) * len(self.own))] if self.own else 0.0
@@ -53,11 +50,12 @@ class SilenceReport:
         lines = [["", "threshold", "answerable: speaks", "foreign: speaks"]]
         for name, threshold in floors:
             lines.append([name, f"{threshold:.2f}", _share(self.own, threshold), _share(self.foreign, threshold)])
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        rows = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
-        return "\n".join([f"{self.dataset}: {len(self.own)} answerable questions, {len(self.foreign)} foreign", *rows])
+        return "\n".join(
+            [
+                f"{self.dataset}: {len(self.own)} answerable questions, {len(self.foreign)} foreign",
+                align(lines, names=len(lines[0])),
+            ]
+        )
 
 
 def _share(scores: Sequence[float], threshold: float) -> str:

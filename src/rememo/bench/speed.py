@@ -6,44 +6,19 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from rememo.bench.report import Report, align
 from rememo.memory import Memory
 from rememo.settings import Settings
 
 _SYLLABLES: Final = [
-    "ba",
-    "ce",
-    "di",
-    "fo",
-    "gu",
-    "ha",
-    "je",
-    "ki",
-    "lo",
-    "mu",
-    "na",
-    "pe",
-    "ri",
-    "so",
-    "tu",
-    "va",
-    "we",
-    "xi",
-    "yo",
-    "zu",
-    "bra",
-    "cle",
-    "dri",
-    "flo",
-    "gru",
-    "sta",
-    "tre",
-    "pli",
-]
+    "ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "we", "xi", "yo", "zu",
+    "bra", "cle", "dri", "flo", "gru", "sta", "tre", "pli",
+]  # fmt: skip
 _START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _CHUNK: Final = 10_000
 _QUESTIONS: Final = 200
@@ -70,14 +45,10 @@ class SpeedRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpeedReport:
+class SpeedReport(Report):
     """What was measured, by size."""
 
     rows: tuple[SpeedRow, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
 
     def table(self) -> str:
         """Return it as a table."""
@@ -87,10 +58,7 @@ class SpeedReport:
             times = (row.add_p50, row.add_p99, row.search_cold, row.search_p50, row.search_p99)
             figures = (f"{row.bulk_per_second:,.0f}", *(f"{time:.2f}" for time in times), f"{row.memory:.0f}")
             lines.append((f"{row.scope:,}", f"{row.file:,}", *figures))
-        widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-        return "\n".join(
-            "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines
-        )
+        return align(lines, names=0)
 
     def plot(self, path: Path) -> None:
         """Draw search times by size to a PNG file; needs matplotlib."""

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from pathlib import Path
-from typing import Any
 
 from rememo.bench.datasets import BenchScope, Dataset, load
+from rememo.bench.report import Report
 from rememo.errors import InvalidInput
 from rememo.recall.analyze import Analyzer
 from rememo.summary.extractive import choose
@@ -51,7 +51,7 @@ class SummaryScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryReport:
+class SummaryReport(Report):
     """What every way keeps, at every length."""
 
     sessions: int
@@ -70,11 +70,6 @@ class SummaryReport:
                 f"{result.share:<15.0%}{result.way:<26}{result.sentences:>15.1%}{result.turns:>13.1%}{halves:>16}"
             )
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        kept = [{name: getattr(result, name) for name in result.__slots__} for result in self.kept]
-        return {"sessions": self.sessions, "sentences": self.sentences, "kept": kept}
 
 
 def measure(
@@ -96,28 +91,28 @@ def measure(
         "first and last sentences": lambda turns, most: _first_and_last(turns, most, counter),
         "each turn's first": lambda turns, most: _firsts(turns, most, counter),
     }
-    kept: list[SummaryScore] = []
+    results: list[SummaryScore] = []
     for index, share in enumerate(shares):
         for turn, (name, way) in enumerate(ways.items()):
-            kept.append(_score_way(name, way, share, cases, counter))
+            results.append(_score_way(name, way, share, cases, counter))
             if progress is not None:
                 progress(index * len(ways) + turn + 1, len(shares) * len(ways))
-    return SummaryReport(sessions=len(cases), sentences=sum(len(case.wanted) for case in cases), kept=tuple(kept))
+    return SummaryReport(sessions=len(cases), sentences=sum(len(case.wanted) for case in cases), kept=tuple(results))
 
 
 def _score_way(name: str, way: Way, share: float, cases: Sequence[SummaryCase], counter: TokenCounter) -> SummaryScore:
-    whole, heard, halves = 0, 0, ([0, 0], [0, 0])
+    kept_total, heard, halves = 0, 0, ([0, 0], [0, 0])
     for case in cases:
         chosen = way(case.turns, int(share * sum(counter.count(turn.text) for turn in case.turns)))
         indices = {index for index, _ in chosen}
         kept_count = len(case.wanted & chosen)
-        whole += kept_count
+        kept_total += kept_count
         heard += sum(index in indices for index, _ in case.wanted)
         halves[case.number % 2][0] += kept_count
         halves[case.number % 2][1] += len(case.wanted)
     total = sum(len(case.wanted) for case in cases)
     parts = (halves[0][0] / max(1, halves[0][1]), halves[1][0] / max(1, halves[1][1]))
-    return SummaryScore(way=name, share=share, sentences=whole / total, turns=heard / total, halves=parts)
+    return SummaryScore(way=name, share=share, sentences=kept_total / total, turns=heard / total, halves=parts)
 
 
 def _summary_cases(number: int, scope: BenchScope, analyzer: Analyzer) -> list[SummaryCase]:
@@ -148,11 +143,11 @@ def answer_sentences(
 ) -> set[NumberedSentence]:
     """Return the sentence of each turn asked about that shares most with the terms it is asked by, rare ones first."""
     sentences = [(index, text, frozenset(analyzer.terms(text))) for index, text in _sentences(turns)]
-    often = Counter(term for _, _, terms in sentences for term in terms)
+    frequencies = Counter(term for _, _, terms in sentences for term in terms)
     wanted: set[NumberedSentence] = set()
     for turn, asking in questions.items():
         ranked = [
-            (sum(sorted(log(1 + len(sentences) / often[term]) for term in terms & asking)), -number, text)
+            (sum(sorted(log(1 + len(sentences) / frequencies[term]) for term in terms & asking)), -number, text)
             for number, (index, text, terms) in enumerate(sentences)
             if index == turn
         ]

@@ -41,8 +41,8 @@ def restore(
 ) -> None:
     """Restore everything in an archive; repeating it is harmless."""
     with open_memory(file, tenant=tenant) as memory, console.status("restoring"):
-        done = memory.archive.restore(name)
-    console.print(f"{done.records:,} records are back, {done.present:,} were there already")
+        restored = memory.archive.restore(name)
+    console.print(f"{restored.records:,} records are back, {restored.present:,} were there already")
 
 
 def search(

@@ -3,10 +3,9 @@
 import json
 import os
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
-from rich.progress import Progress
 
 from rememo.bench import context as context_bench
 from rememo.bench import contradictions as contradiction_bench
@@ -22,7 +21,9 @@ from rememo.bench.lives import judge as lives_bench
 from rememo.bench.lives.doors import DOORS
 from rememo.bench.peers import run as peers_bench
 from rememo.bench.peers import table as peer_table
+from rememo.bench.report import Report
 from rememo.cli.output import console
+from rememo.cli.progress import progress_bar
 from rememo.errors import InvalidInput
 from rememo.llm.openai import OpenAICompatible
 from rememo.settings import Settings
@@ -34,17 +35,10 @@ JsonFile = Annotated[Path | None, typer.Option("--json", help="Write the figures
 def add_to(cli: typer.Typer) -> None:
     """Add the commands of this group."""
     group = typer.Typer(help="Measure what Rememo finds and learns.", no_args_is_help=True)
-    group.command()(quality)
-    group.command()(speed)
-    group.command()(facts)
-    group.command()(contradictions)
-    group.command()(lives)
-    group.command()(silence)
-    group.command()(guard)
-    group.command()(summaries)
-    group.command()(context)
-    group.command()(qa)
-    group.command()(peers)
+    for command in (
+        quality, speed, facts, contradictions, lives, silence, guard, summaries, context, qa, peers,
+    ):  # fmt: skip
+        group.command()(command)
     cli.add_typer(group, name="bench")
 
 
@@ -55,14 +49,9 @@ def quality(
     json_file: JsonFile = None,
 ) -> None:
     """Measure how much of the evidence recall finds, beside plain words and vectors alone."""
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("asking", total=None)
-        report = quality_bench.measure(
-            dataset, path, learn=learn, progress=lambda done: progress.update(task, completed=done)
-        )
-    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
-    if json_file is not None:
-        json_file.write_text(json.dumps(report.to_dict(), indent=1))
+    with progress_bar("asking") as progress:
+        report = quality_bench.measure(dataset, path, learn=learn, progress=lambda count: progress(count, None))
+    _print_report(report, json_file)
 
 
 def peers(
@@ -82,11 +71,10 @@ def peers(
         report = peers_bench.measure(
             chosen, work, home=home, data=None if data is None else (dataset, data), progress=status.update
         )
-    console.print(peer_table.table(report), markup=False, highlight=False, soft_wrap=True)
+    _print_table(peer_table.table(report))
     if plot is not None:
         peer_table.draw(report, plot)
-    if json_file is not None:
-        json_file.write_text(json.dumps(report, indent=1))
+    _write_json(report, json_file)
 
 
 def speed(
@@ -100,11 +88,9 @@ def speed(
     sizes = [(1_000, 1_000), (10_000, 10_000), (100_000, 100_000), *([(1_000, 1_000_000)] if large else [])]
     with console.status("measuring") as status:
         report = speed_bench.measure(sizes, progress=status.update)
-    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
+    _print_report(report, json_file)
     if plot is not None:
         report.plot(plot)
-    if json_file is not None:
-        json_file.write_text(json.dumps(report.to_dict(), indent=1))
 
 
 def facts(
@@ -114,7 +100,7 @@ def facts(
 ) -> None:
     """Measure the facts found without a model on labelled sentences."""
     scores = fact_bench.measure(path, held_out=held_out or None)
-    console.print(scores.table(details=details), markup=False, highlight=False, soft_wrap=True)
+    _print_table(scores.table(details=details))
 
 
 def contradictions(
@@ -124,7 +110,7 @@ def contradictions(
 ) -> None:
     """Measure whether what is said later ends what it contradicts, without a model, on labelled lives."""
     scores = contradiction_bench.measure(path, held_out=held_out or None)
-    console.print(scores.table(details=details), markup=False, highlight=False, soft_wrap=True)
+    _print_table(scores.table(details=details))
 
 
 def lives(
@@ -145,8 +131,8 @@ def lives(
 ) -> None:
     """Measure whether questions about what holds now, and what held before, are answered rightly, through every way in."""
     chosen = list(DOORS) if door == "all" else [name.strip() for name in door.split(",") if name.strip()]
-    given = {"mem0": mem0_python, "langgraph": langgraph_python}
-    environments = {name: python for name, python in given.items() if python is not None}
+    pythons = {"mem0": mem0_python, "langgraph": langgraph_python}
+    environments = {name: python for name, python in pythons.items() if python is not None}
     with console.status("telling") as status:
         report = lives_bench.measure(
             path,
@@ -156,9 +142,8 @@ def lives(
             environments=environments,
             progress=status.update,
         )
-    console.print(report.table(misses=misses), markup=False, highlight=False, soft_wrap=True)
-    if json_file is not None:
-        json_file.write_text(json.dumps(report.to_dict(), indent=1))
+    _print_table(report.table(misses=misses))
+    _write_json(report.to_dict(), json_file)
 
 
 def silence(
@@ -169,18 +154,11 @@ def silence(
     json_file: JsonFile = None,
 ) -> None:
     """Measure how often a memory speaks where it has an answer, and where it is asked questions about another conversation."""
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("asking", total=None)
+    with progress_bar("asking") as progress:
         report = silence_bench.measure(
-            dataset,
-            path,
-            held_out=held_out or None,
-            most=most,
-            progress=lambda done: progress.update(task, completed=done),
+            dataset, path, held_out=held_out or None, most=most, progress=lambda count: progress(count, None)
         )
-    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
-    if json_file is not None:
-        json_file.write_text(json.dumps(report.to_dict(), indent=1))
+    _print_report(report, json_file)
 
 
 def summaries(
@@ -189,14 +167,9 @@ def summaries(
     json_file: JsonFile = None,
 ) -> None:
     """Measure what summaries without a model keep of what is asked for later, beside plain ways to shorten."""
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("shortening", total=None)
-        report = summary_bench.measure(
-            dataset, path, progress=lambda done, of: progress.update(task, completed=done, total=of)
-        )
-    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
-    if json_file is not None:
-        json_file.write_text(json.dumps(report.to_dict(), indent=1))
+    with progress_bar("shortening") as progress:
+        report = summary_bench.measure(dataset, path, progress=progress)
+    _print_report(report, json_file)
 
 
 def context(
@@ -205,12 +178,9 @@ def context(
     json_file: JsonFile = None,
 ) -> None:
     """Measure how much of what answers a question stands in its context, beside a plain packing."""
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("asking", total=None)
-        report = context_bench.measure(dataset, path, progress=lambda done: progress.update(task, completed=done))
-    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
-    if json_file is not None:
-        json_file.write_text(json.dumps(report.to_dict(), indent=1))
+    with progress_bar("asking") as progress:
+        report = context_bench.measure(dataset, path, progress=lambda count: progress(count, None))
+    _print_report(report, json_file)
 
 
 def guard(
@@ -220,7 +190,7 @@ def guard(
     ] = False,
 ) -> None:
     """Measure how many attacks are held back, and how many harmless texts with them."""
-    console.print(guard_bench.measure(path).table(details=details), markup=False, highlight=False, soft_wrap=True)
+    _print_table(guard_bench.measure(path).table(details=details))
 
 
 def qa(
@@ -251,7 +221,7 @@ def qa(
     settings = Settings.load()
     where, which = url or settings.llm_url, model or settings.llm_model
     if not where or not which:
-        raise InvalidInput("which model reads is not told: give --url and --model, or set llm_url and llm_model")
+        raise InvalidInput("no reader is set: give --url and --model, or set llm_url and llm_model")
     key = settings.llm_key or None
     with (
         OpenAICompatible(where, which, key, timeout=settings.llm_timeout, concurrency=concurrency) as reader,
@@ -259,14 +229,25 @@ def qa(
             judge_url or where, judge_model or which, (os.environ.get("REMEMO_JUDGE_KEY") or None) if judge_url else key,
             timeout=settings.llm_timeout, concurrency=concurrency,
         ) as judge,
-        Progress(console=console, transient=True) as progress,
+        progress_bar("asking") as progress,
     ):  # fmt: skip
-        task = progress.add_task("asking", total=None)
         report = qa_bench.measure(
             dataset, path, reader=reader, judge=judge, out=out, budget=budget, full_tokens=full_tokens, limit=limit,
             ways=cast("list[qa_bench.Way]", [way.strip() for way in ways.split(",") if way.strip()]),
-            concurrency=concurrency, progress=lambda done: progress.update(task, completed=done),
+            concurrency=concurrency, progress=lambda count: progress(count, None),
         )  # fmt: skip
-    console.print(report.table(), markup=False, highlight=False, soft_wrap=True)
+    _print_report(report, json_file)
+
+
+def _print_report(report: Report, json_file: Path | None) -> None:
+    _print_table(report.table())
+    _write_json(report.to_dict(), json_file)
+
+
+def _print_table(table: str) -> None:
+    console.print(table, markup=False, highlight=False, soft_wrap=True)
+
+
+def _write_json(figures: dict[str, Any], json_file: Path | None) -> None:
     if json_file is not None:
-        json_file.write_text(json.dumps(report.to_dict(), indent=1))
+        json_file.write_text(json.dumps(figures, indent=1))

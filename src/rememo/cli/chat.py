@@ -35,17 +35,17 @@ def chat(
     """Talk to a memory: it keeps what you say, learns facts, and answers with what it remembers."""
     place = file or default_location()
     with open_memory(place, make=True, tenant=tenant) as memory:
-        known = memory.scope(user=user)
-        talk = known.scope(room=room or f"chat {datetime.now(UTC):%Y-%m-%d %H:%M:%S}", agent="rememo")
+        user_view = memory.scope(user=user)
+        conversation = user_view.scope(room=room or f"chat {datetime.now(UTC):%Y-%m-%d %H:%M:%S}", agent="rememo")
         console.print(f"Remembering in {escape(without_password(place))}. {_HELP}", style="dim", highlight=False)
         while (line := _read_line()) is not None:
             if line in ("/quit", "/exit"):
                 break
             try:
                 if line.startswith("/"):
-                    _run_command(known, talk, line)
+                    _run_command(user_view, conversation, line)
                 elif line:
-                    _reply(known, talk, line)
+                    _reply(user_view, conversation, line)
             except InvalidInput as error:  # one line that cannot be kept does not end the talk
                 console.print(escape(f"  {error}"), style="red", highlight=False)
 
@@ -59,13 +59,13 @@ def _read_line() -> str | None:
         return None
 
 
-def _reply(known: "Memory", talk: "Memory", message: str) -> None:
+def _reply(user_view: "Memory", conversation: "Memory", message: str) -> None:
     # Before it is stored: what was just said would be the best answer to itself. The answer is not stored at all: it
     # only says again what is.
-    hits = known.search(message, limit=_HITS)
-    before = {fact.id for fact in known.facts.list(limit=_MOST_FACTS)}
-    talk.messages.add("user", message).wait()
-    learned = [fact for fact in known.facts.list(limit=_MOST_FACTS) if fact.id not in before]
+    hits = user_view.search(message, limit=_HITS)
+    before = {fact.id for fact in user_view.facts.list(limit=_MOST_FACTS)}
+    conversation.messages.add("user", message).wait()
+    learned = [fact for fact in user_view.facts.list(limit=_MOST_FACTS) if fact.id not in before]
     recalled = "".join(f"\n  · {hit.record.text} ({hit.record.at:%d %b %Y})" for hit in hits)
     console.print(f"[bold]memory[/]> {escape(f'I remember:{recalled}' if hits else 'noted')}", highlight=False)
     for fact in learned:
@@ -74,17 +74,17 @@ def _reply(known: "Memory", talk: "Memory", message: str) -> None:
         )
 
 
-def _run_command(known: "Memory", talk: "Memory", line: str) -> None:
+def _run_command(user_view: "Memory", conversation: "Memory", line: str) -> None:
     name, _, rest = line.partition(" ")
     match name:
         case "/facts":
-            for fact in known.facts.list(limit=_MOST_FACTS):
+            for fact in user_view.facts.list(limit=_MOST_FACTS):
                 console.print(escape(f"  {fact.subject} {fact.predicate} {fact.object}"), highlight=False)
         case "/context":
-            console.print(escape(talk.context(rest or "what do you know about me?").text), highlight=False)
+            console.print(escape(conversation.context(rest or "what do you know about me?").text), highlight=False)
         case "/forget":
-            if mine := talk.messages.history(limit=1):
-                talk.delete(mine[-1].id)
-                console.print(escape(f"  forgotten: {mine[-1].content}"), highlight=False)
+            if messages := conversation.messages.history(limit=1):
+                conversation.delete(messages[-1].id)
+                console.print(escape(f"  forgotten: {messages[-1].content}"), highlight=False)
         case _:
             console.print(f"  {_HELP}", style="dim", highlight=False)

@@ -57,13 +57,13 @@ def copy(
                 tasks[tenant] = progress.add_task(f"copying {escape(escape_control(tenant))}", total=versions)
             progress.update(tasks[tenant], completed=seen)  # pyright: ignore[reportArgumentType] - rich's own number
 
-        done = copy_store(*engines, tell)
+        report = copy_store(*engines, tell)
     if json:
-        print_json(done)
+        print_json(report)
         return
-    new_ones = done.new
+    new_ones = report.new
     console.print(
-        f"{done.versions:,} versions of {done.tenants:,} tenants are in {without_password(target)}, alike in both;"
+        f"{report.versions:,} versions of {report.tenants:,} tenants are in {without_password(target)}, alike in both;"
         f" new were {new_ones.versions:,} versions, {new_ones.snapshots:,} snapshots, {new_ones.keys:,} keys and"
         f" {new_ones.jobs:,} jobs. The audit trail stays where it was written.",
         markup=False, highlight=False, soft_wrap=True,

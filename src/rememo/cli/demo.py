@@ -63,8 +63,8 @@ def _run(chat: "Memory", now: list[datetime]) -> None:
     _print_hits("where does Ana live?", chat.search("where does Ana live?", kind="fact", limit=1))
     then = chat.facts.list(subject="ana", predicate="lives_in", valid_at=spring)
     console.print(f"  on {spring:%d %B} it was {', '.join(fact.object for fact in then)}")
-    known = chat.as_of(spring).facts.list(subject="ana", predicate="lives_in")
-    console.print(f"  and on {spring:%d %B} it knew {', '.join(fact.object for fact in known)}")
+    facts_then = chat.as_of(spring).facts.list(subject="ana", predicate="lives_in")
+    console.print(f"  and on {spring:%d %B} it knew {', '.join(fact.object for fact in facts_then)}")
 
     _print_title("It asks where it must not decide")
     chat.facts.policy("favourite_colour", "ask")
@@ -85,11 +85,11 @@ def _run(chat: "Memory", now: list[datetime]) -> None:
 
     _print_title("It undoes")
     now[0] += timedelta(minutes=1)
-    moment = now[0]
+    before = now[0]
     now[0] += timedelta(minutes=1)
     console.print(f"  cleared {chat.clear()} records; {chat.count()} left")
     now[0] += timedelta(minutes=1)
-    chat.rollback(moment)
+    chat.rollback(before)
     console.print(f"  rolled back: {chat.count()} are there again")
 
 
@@ -101,8 +101,8 @@ def _print_hits(question: str, hits: "Iterable[Hit | Passage]") -> None:
     console.print(f"  [italic]{question}[/]")
     for hit in hits:
         why = ", ".join(f"{name} {part:.2f}" for name, part in hit.reasons.items() if part >= 0.01)  # noqa: PLR2004
-        shown = " ".join(hit.text.split())
-        console.print(f"    {hit.score:.2f}  {shown}" + (f"  [dim]({why})[/]" if why else ""))
+        text = " ".join(hit.text.split())
+        console.print(f"    {hit.score:.2f}  {text}" + (f"  [dim]({why})[/]" if why else ""))
 
 
 def _print_facts(facts: "Iterable[Fact]") -> None:

@@ -105,9 +105,9 @@ def _row(key: "ApiKey") -> list[object]:
     return [key.id, key.name, reaches, ", ".join(key.rights), key.last_used_at or "never", ends]
 
 
-def _labels(given: list[str]) -> dict[str, str]:
+def _labels(texts: list[str]) -> dict[str, str]:
     labels: dict[str, str] = {}
-    for label in given:
+    for label in texts:
         name, equals, value = label.partition("=")
         if not equals or name not in LABELS or name in labels:
             raise InvalidInput(f"--scope must be agent=…, user=… or room=…, each once, not {label!r}")

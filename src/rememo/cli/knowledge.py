@@ -37,16 +37,16 @@ def facts(
     """List facts: the current ones, or those valid at a time."""
     with open_memory(file, tenant=tenant) as memory:
         view = memory.scope(user=user, room=room, agent=agent)
-        known = view.facts.list(
+        listed = view.facts.list(
             subject=subject, valid_at=parse_time(valid_at, "--valid-at"), current_only=not all, limit=limit
         )
     if json:
-        print_json(known)
+        print_json(listed)
         return
     head = ["id", "subject", "predicate", "object", "confidence", "from", "to", "status"]
     rows = [
         [shorten(fact.id), fact.subject, fact.predicate, fact.object, f"{fact.confidence:.2f}", fact.valid_from or "", fact.valid_to or "",
-         fact.status] for fact in known
+         fact.status] for fact in listed
     ]  # fmt: skip
     print_table(head, rows, whole=1)
 

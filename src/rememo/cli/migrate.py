@@ -40,8 +40,8 @@ def migrate(
     from rememo.engine.opening import migrate_store
     from rememo.store.migrations import MigrationOptions
 
-    wishes = MigrationOptions(contract=contract, row_level_security=row_level_security, grant=grant, citus=citus)
-    migration_plan = migrate_store(existing_location(file), wishes, dry=plan)
+    options = MigrationOptions(contract=contract, row_level_security=row_level_security, grant=grant, citus=citus)
+    migration_plan = migrate_store(existing_location(file), options, dry=plan)
     if json:
         print_json(_to_json(migration_plan))
         return

@@ -11,7 +11,7 @@ from rememo.cli.output import errors
 _POLL_SECONDS: Final = 0.1
 
 Progress = Callable[[int, int | None], None]
-"""Is told how much is done, and of how much where that is known."""
+"""Is called with how much is done, and of how much where that is known."""
 
 
 @contextmanager

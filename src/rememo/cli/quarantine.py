@@ -29,15 +29,15 @@ def list_(
 ) -> None:
     """List the records in quarantine, oldest first, with the reasons."""
     with open_memory(file, tenant=tenant) as memory:
-        held = memory.quarantine.list(limit=limit)
+        records = memory.quarantine.list(limit=limit)
     if json:
-        print_json(held)
+        print_json(records)
         return
     print_table(
         ["id", "when", "kind", "source", "why", "text"],
         [
             [shorten(record.id), record.at, record.kind, record.source, record.quarantine, record.text]
-            for record in held
+            for record in records
         ],
         whole=1,
     )

@@ -81,8 +81,8 @@ def context(
 ) -> None:
     """Print what a model would be shown for a question."""
     with open_memory(file, tenant=tenant) as memory:
-        shown = memory.scope(user=user, room=room, agent=agent).context(query, max_tokens=max_tokens)
-    console.print(escape_control(shown.text), markup=False, highlight=False, soft_wrap=True)
+        made = memory.scope(user=user, room=room, agent=agent).context(query, max_tokens=max_tokens)
+    console.print(escape_control(made.text), markup=False, highlight=False, soft_wrap=True)
 
 
 def ask(

@@ -34,9 +34,9 @@ def find_id(memory: "Memory", id: str) -> str:
     everything = engine.store.touched(memory.bound, datetime.fromtimestamp(0, UTC), None, engine.now())
     if id in everything:
         return id
-    found = {whole for whole in everything if whole.endswith(id) and _MADE.fullmatch(whole)}
-    if not found:
+    matches = {whole for whole in everything if whole.endswith(id) and _MADE.fullmatch(whole)}
+    if not matches:
         raise NotFound(f"no record's id ends in {id!r}; `rememo search` and `rememo list` print short ids")
-    if len(found) > 1:
-        raise InvalidInput(f"{len(found)} ids end in {id!r}: {', '.join(sorted(found))}; give one of them whole")
-    return found.pop()
+    if len(matches) > 1:
+        raise InvalidInput(f"{len(matches)} ids end in {id!r}: {', '.join(sorted(matches))}; give one of them whole")
+    return matches.pop()

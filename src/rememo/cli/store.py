@@ -48,18 +48,24 @@ def export(
 
     with open_memory(file, tenant=tenant) as memory, progress_bar("exporting") as progress:
         versions = memory.stats().versions
-        done = export_scope(
-            view_of(memory).engine, memory.bound, target, plain=plain, progress=lambda done: progress(done, versions)
+        exported = export_scope(
+            view_of(memory).engine,
+            memory.bound,
+            target,
+            plain=plain,
+            progress=lambda count: progress(count, versions),
         )
-    console.print(f"{done.versions:,} versions, {done.keys:,} keys, {done.snapshots:,} snapshots, {done.jobs:,} jobs")
+    console.print(
+        f"{exported.versions:,} versions, {exported.keys:,} keys, {exported.snapshots:,} snapshots, {exported.jobs:,} jobs"
+    )
 
 
 def backup(file: FileArgument, target: Target) -> None:
     """Copy the whole file, all tenants, while others write."""
     with open_memory(file) as memory:
         stats = memory.stats()
-        whole = stats.file_bytes - stats.free_bytes
-        with polled_progress("copying", whole, lambda: part_size(target), bytes=True):
+        total = stats.file_bytes - stats.free_bytes
+        with polled_progress("copying", total, lambda: part_size(target), bytes=True):
             memory.backup(target)
     console.print(f"{target} holds the whole of {without_password(file)}", markup=False)
 
@@ -230,8 +236,8 @@ def reembed(
 
     embedder = embedder_by_name(model, url=url, dimension=dimension)
     with open_memory(file, embedder=None) as memory, progress_bar(f"embedding by {embedder.name}") as progress:
-        done = memory.reembed(embedder, progress=progress)
-    console.print(f"{done:,} versions have vectors of {embedder.name}", markup=False)
+        count = memory.reembed(embedder, progress=progress)
+    console.print(f"{count:,} versions have vectors of {embedder.name}", markup=False)
     if model != Settings.load().embedder:
         console.print(f"open it with REMEMO_EMBEDDER={model} from now on, or embedder={model!r}", markup=False)
 

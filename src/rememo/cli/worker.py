@@ -34,8 +34,8 @@ def worker(file: FileArgument, once: Once = False, lease: Lease = LEASE_SECONDS)
         if once:
             waiting = _count_open(engine)
             with polled_progress("working", waiting, lambda: max(0, waiting - _count_open(engine))):
-                done = working.run_until_idle(timeout=24 * 3_600)
-            console.print(f"{done:,} jobs done")
+                count = working.run_until_idle(timeout=24 * 3_600)
+            console.print(f"{count:,} jobs done")
             return
         over = threading.Event()
         for name in (signal.SIGINT, signal.SIGTERM):

@@ -85,7 +85,7 @@ class Client(Closing, RemoteMemory):
         return _make_client(Client, then)
 
     def live(self, *, after: datetime | str | None = None) -> Generator[ChangeEvent]:
-        """Give each change in this scope as it is committed, from now on or after a cursor or moment, until it is closed.
+        """Yield each change in this scope as it is committed, from now on or after a cursor or moment, until it is closed.
 
         Reconnects without a loss. Raises `Unauthorised` when the key is revoked or expires.
         """
@@ -169,7 +169,7 @@ class Client(Closing, RemoteMemory):
         return files.export(self._transport, path, plain=plain)
 
     def import_(self, path: str | Path) -> Transferred:
-        """Bring an export from here into this scope's tenant without a loss; repeating it is harmless."""
+        """Import an export from a file here into this scope's tenant without a loss; repeating it is harmless."""
         return files.import_(self._transport, path)
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ class Client(Closing, RemoteMemory):
 
 
 class ClientBatch(Client):
-    """A view whose writes are collected; lent by `Client.batch()`."""
+    """A view whose writes are collected, as `Client.batch()` yields it."""
 
     receipt: Receipt | None = None
     """The receipt of the batch, once its block has ended."""

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final, Unpack
+from typing import Any, Unpack
 
 from rememo.client.transport import Transport
 from rememo.client.typed import remote_view
 from rememo.runtime.retry import retry_on_conflict
 from rememo.working.flow_state import FlowState
 from rememo.working.flows import Flow, FlowDeclaration
-
-_MOST_TRIES: Final = 1_000
 
 
 class ClientFlow(Flow):
@@ -118,7 +116,7 @@ class ClientFlow(Flow):
 
         if expected is not None:
             return write(prepare())
-        return retry_on_conflict(prepare, write, self._what, attempts=_MOST_TRIES)
+        return retry_on_conflict(prepare, write, self._what)
 
     def _request(self, verb: str, user: str | None, arguments: Mapping[str, Any] | None = None) -> Any:
         """Call an operation on one user's state: the user of the scope."""

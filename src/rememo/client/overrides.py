@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from rememo.client.files import download
 from rememo.client.remote import RemoteAudit, RemoteContextValues, RemoteKeyValues, RemoteWorking
 from rememo.model.check import check_function
 from rememo.runtime.retry import retry_on_conflict
-
-_MOST_TRIES: Final = 1_000
 
 
 class ClientKeyValues(RemoteKeyValues):
@@ -49,7 +47,7 @@ class ClientKeyValues(RemoteKeyValues):
             self.compare_and_set(key, value, expected_version=version, ttl=ttl, sliding=sliding, keep_ttl=ttl is None)
             return value
 
-        return retry_on_conflict(prepare, write, f"key {key!r}", attempts=_MOST_TRIES)
+        return retry_on_conflict(prepare, write, f"key {key!r}")
 
 
 class ClientContextValues(RemoteContextValues):

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 from rememo.ask.answer import Answer
-from rememo.client.transport import Transport
+from rememo.client.transport import RemoteCollection
 from rememo.collections.actions import Action
 from rememo.collections.base import ExternalId
 from rememo.collections.document import Chunk, Document, DocumentReceipt, Passage
@@ -58,11 +58,8 @@ from rememo.working.todos import Todo
 
 
 @usual_spellings
-class RemoteMessages:
+class RemoteMessages(RemoteCollection):
     """The messages within a view, ordered by when they were said, ties by arrival."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def add(
         self,
@@ -95,33 +92,7 @@ class RemoteMessages:
         `data` is kept in `record.data` beside the turn's own fields, whose names it may not have: a framework's own
         message, for example. Outside a batch, a limit of the room is applied before this returns.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "messages.add",
-                {
-                    "role": role,
-                    "content": content,
-                    "id": id,
-                    "external_id": external_id,
-                    "reply_to": reply_to,
-                    "name": name,
-                    "username": username,
-                    "tool_calls": tool_calls,
-                    "tool_call_id": tool_call_id,
-                    "images": images,
-                    "data": data,
-                    "metadata": metadata,
-                    "at": at,
-                    "pinned": pinned,
-                    "importance": importance,
-                    "source": source,
-                    "trust": trust,
-                    "learn": learn,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("messages.add", locals()))
 
     def add_pair(
         self,
@@ -137,23 +108,7 @@ class RemoteMessages:
         key: str | None = None,
     ) -> Receipt:
         """Remember what a user said and the answer to it, both or neither; the answer is a reply to the other."""
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "messages.add_pair",
-                {
-                    "user": user,
-                    "assistant": assistant,
-                    "name": name,
-                    "metadata": metadata,
-                    "at": at,
-                    "source": source,
-                    "trust": trust,
-                    "learn": learn,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("messages.add_pair", locals()))
 
     def clear(self) -> Receipt:
         """End every message in this scope, in one transaction; all else stays.
@@ -161,11 +116,11 @@ class RemoteMessages:
         What was learned from them goes too, in jobs that `wait()` on the receipt waits for; `undo()` of it brings
         everything back.
         """
-        return cast("Receipt", self._transport.call("messages.clear", {}))
+        return cast("Receipt", self._call("messages.clear", locals()))
 
     def get(self, id: str | tuple[ExternalId, ExternalId], *, known_at: datetime | None = None) -> Message:
         """Return a message by its id or its external id; one that is not in this scope raises `NotFound`."""
-        return cast("Message", self._transport.call("messages.get", {"id": id, "known_at": known_at}))
+        return cast("Message", self._call("messages.get", locals()))
 
     def history(
         self,
@@ -182,32 +137,18 @@ class RemoteMessages:
 
         `after` is included, `before` is not.
         """
-        return cast(
-            "list[Message]",
-            self._transport.call(
-                "messages.history",
-                {
-                    "limit": limit,
-                    "offset": offset,
-                    "roles": roles,
-                    "after": after,
-                    "before": before,
-                    "metadata": metadata,
-                    "known_at": known_at,
-                },
-            ),
-        )
+        return cast("list[Message]", self._call("messages.history", locals()))
 
     def latest(self, n: int = 1) -> list[Message]:
         """Return the last `n` messages, oldest first."""
-        return cast("list[Message]", self._transport.call("messages.latest", {"n": n}))
+        return cast("list[Message]", self._call("messages.latest", locals()))
 
     def replies(self, id: str | tuple[ExternalId, ExternalId], *, limit: int = 100) -> list[Message]:
         """Return the direct answers to a message, oldest first; of more than `limit`, the latest.
 
         The message may be anybody's in this room; the answers are those in this scope.
         """
-        return cast("list[Message]", self._transport.call("messages.replies", {"id": id, "limit": limit}))
+        return cast("list[Message]", self._call("messages.replies", locals()))
 
     def thread(self, id: str | tuple[ExternalId, ExternalId]) -> list[Message]:
         """Return what a message answers, what that answers, and so on: from the root to the message itself.
@@ -215,7 +156,7 @@ class RemoteMessages:
         It begins later where a message in between is gone, and where links go round in a circle it is cut there. Links
         are followed through the whole room, and the messages in this scope are given.
         """
-        return cast("list[Message]", self._transport.call("messages.thread", {"id": id}))
+        return cast("list[Message]", self._call("messages.thread", locals()))
 
     def window(
         self, max_tokens: int, *, counter: TokenCounter | None = None, known_at: datetime | None = None
@@ -229,12 +170,7 @@ class RemoteMessages:
         not fit, its longest text is cut at the end and marked with "…"; `InvalidInput` when even that does not help. A
         message costs 4 tokens beside its text, an image 765.
         """
-        return cast(
-            "list[Message]",
-            self._transport.call(
-                "messages.window", {"max_tokens": max_tokens, "counter": counter, "known_at": known_at}
-            ),
-        )
+        return cast("list[Message]", self._call("messages.window", locals()))
 
     def for_model(
         self, *, system: str | None = None, user: str | None = None, image: Image | None = None, limit: int = 20
@@ -245,12 +181,7 @@ class RemoteMessages:
         follow their calls; what a model would refuse (a result without its call, an old call without its result) is
         left out.
         """
-        return cast(
-            "list[dict[str, Any]]",
-            self._transport.call(
-                "messages.for_model", {"system": system, "user": user, "image": image, "limit": limit}
-            ),
-        )
+        return cast("list[dict[str, Any]]", self._call("messages.for_model", locals()))
 
     def limit(
         self,
@@ -269,34 +200,19 @@ class RemoteMessages:
         before it leaves; when it raises, that is logged and nothing leaves. Functions are known in this process only:
         elsewhere, and after a restart until `limit()` is called again, the oldest leave and no handler is called.
         """
-        return cast(
-            "MessageLimits",
-            self._transport.call(
-                "messages.limit",
-                {
-                    "max_messages": max_messages,
-                    "max_tokens": max_tokens,
-                    "evict": evict,
-                    "keep_roles": keep_roles,
-                    "on_overflow": on_overflow,
-                },
-            ),
-        )
+        return cast("MessageLimits", self._call("messages.limit", locals()))
 
     def limits(self) -> MessageLimits | None:
         """Return the limits of this room, or None when it has none."""
-        return cast("MessageLimits | None", self._transport.call("messages.limits", {}))
+        return cast("MessageLimits | None", self._call("messages.limits", locals()))
 
     def unlimit(self) -> bool:
-        """Take the limits of this room away; False when it had none."""
-        return cast("bool", self._transport.call("messages.unlimit", {}))
+        """Remove the limits of this room; False when it had none."""
+        return cast("bool", self._call("messages.unlimit", locals()))
 
 
-class RemoteFacts:
+class RemoteFacts(RemoteCollection):
     """The facts of one scope, added by hand or learned from what was said."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def add(
         self,
@@ -311,28 +227,12 @@ class RemoteFacts:
         wording: str | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Hold something to be so; an equal fact gathers the sources and the confidence, 1 - (1-a)(1-b).
+        """Add a fact; an equal one gets the new sources too, and the combined confidence 1 - (1-a)(1-b).
 
         "I" and "user" are the view's user, and wordings such as "moved to" become the predicate they mean. Without
         `valid_from` it counts as said now. A contradiction is settled by the predicate's policy before this returns.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "facts.add",
-                {
-                    "subject": subject,
-                    "predicate": predicate,
-                    "object": object,
-                    "confidence": confidence,
-                    "sources": sources,
-                    "valid_from": valid_from,
-                    "valid_to": valid_to,
-                    "wording": wording,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("facts.add", locals()))
 
     def update(
         self,
@@ -348,24 +248,11 @@ class RemoteFacts:
 
         Another `object` is a correction: the fact becomes `retracted` and the returned one takes its place.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "facts.update",
-                {
-                    "id": id,
-                    "object": object,
-                    "confidence": confidence,
-                    "valid_from": valid_from,
-                    "valid_to": valid_to,
-                    "wording": wording,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("facts.update", locals()))
 
     def resolve(self, conflict: Conflict, *, keep: Fact | str) -> Receipt:
         """Settle a conflict: the fact to keep (itself, its id or its object) holds, the others are `retracted`."""
-        return cast("Receipt", self._transport.call("facts.resolve", {"conflict": conflict, "keep": keep}))
+        return cast("Receipt", self._call("facts.resolve", locals()))
 
     def policy(self, predicate: str, mode: Policy | None = None) -> Policy:
         """Return how contradictions of a predicate are treated in this tenant, or set it and settle what is there.
@@ -373,11 +260,11 @@ class RemoteFacts:
         `latest`: what began later ends the older. `keep`: the first stays. `ask`: both stay until `resolve`.
         `gather`: all hold, as with predicates of many values.
         """
-        return cast("Policy", self._transport.call("facts.policy", {"predicate": predicate, "mode": mode}))
+        return cast("Policy", self._call("facts.policy", locals()))
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Fact:
         """Return a fact, whatever its status; raises `NotFound` when there is none in this scope."""
-        return cast("Fact", self._transport.call("facts.get", {"id": id, "known_at": known_at}))
+        return cast("Fact", self._call("facts.get", locals()))
 
     def list(
         self,
@@ -396,22 +283,7 @@ class RemoteFacts:
         `current_only=False` adds what is superseded and retracted. The same fact from several rooms is one. `count()`
         tells how many there are.
         """
-        return cast(
-            "list[Fact]",
-            self._transport.call(
-                "facts.list",
-                {
-                    "subject": subject,
-                    "predicate": predicate,
-                    "object": object,
-                    "current_only": current_only,
-                    "valid_at": valid_at,
-                    "known_at": known_at,
-                    "min_confidence": min_confidence,
-                    "limit": limit,
-                },
-            ),
-        )
+        return cast("list[Fact]", self._call("facts.list", locals()))
 
     def count(
         self,
@@ -428,21 +300,7 @@ class RemoteFacts:
 
         `memory.count(kind="fact")` is the same, but counts a fact that several rooms know once for each.
         """
-        return cast(
-            "int",
-            self._transport.call(
-                "facts.count",
-                {
-                    "subject": subject,
-                    "predicate": predicate,
-                    "object": object,
-                    "current_only": current_only,
-                    "valid_at": valid_at,
-                    "known_at": known_at,
-                    "min_confidence": min_confidence,
-                },
-            ),
-        )
+        return cast("int", self._call("facts.count", locals()))
 
     def conflicts(self) -> "list[Conflict]":
         """Return what contradicts each other and waits for `resolve`.
@@ -450,7 +308,7 @@ class RemoteFacts:
         That is what the policy `ask` leaves open, and what somebody said under a key that is bound to a room, say,
         against what holds in another: it could not end what the key does not see.
         """
-        return cast("list[Conflict]", self._transport.call("facts.conflicts", {}))
+        return cast("list[Conflict]", self._call("facts.conflicts", locals()))
 
     def extract(
         self, text: str, *, speaker: str | None = None, at: datetime | None = None, model: bool = False
@@ -460,17 +318,11 @@ class RemoteFacts:
         With `model`, the memory's language model is asked too, and what it adds comes after what rules found; raises
         `ModelFailed` or `OverBudget` when it gives nothing.
         """
-        return cast(
-            "list[ExtractedFact]",
-            self._transport.call("facts.extract", {"text": text, "speaker": speaker, "at": at, "model": model}),
-        )
+        return cast("list[ExtractedFact]", self._call("facts.extract", locals()))
 
 
-class RemoteRevisions:
+class RemoteRevisions(RemoteCollection):
     """What later statements made of earlier ones, in one scope."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(
         self, *, id: str | None = None, max_confidence: float = 1.0, decided: bool | None = None, limit: int = 100
@@ -480,27 +332,19 @@ class RemoteRevisions:
         `id` is an earlier record. `max_confidence=0.6` gives those that do not count by themselves; `decided` those that
         somebody confirmed or rejected, or (false) the others.
         """
-        return cast(
-            "list[Revised]",
-            self._transport.call(
-                "revisions.list", {"id": id, "max_confidence": max_confidence, "decided": decided, "limit": limit}
-            ),
-        )
+        return cast("list[Revised]", self._call("revisions.list", locals()))
 
     def confirm(self, id: str, by: str) -> Revised:
-        """Say that the later record `by` did replace what the record `id` says: it counts as certain from now on."""
-        return cast("Revised", self._transport.call("revisions.confirm", {"id": id, "by": by}))
+        """Confirm that the later record `by` replaced what the record `id` says: it is certain from now on."""
+        return cast("Revised", self._call("revisions.confirm", locals()))
 
     def reject(self, id: str, by: str) -> Revised:
-        """Say that the later record `by` did not replace what `id` says: it holds, and so do the facts it taught."""
-        return cast("Revised", self._transport.call("revisions.reject", {"id": id, "by": by}))
+        """Reject that the later record `by` replaced what `id` says: it is current, and so are the facts learned from it."""
+        return cast("Revised", self._call("revisions.reject", locals()))
 
 
-class RemoteRelationships:
+class RemoteRelationships(RemoteCollection):
     """The relationships of one scope, added by hand or learned from what was said."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def add(
         self,
@@ -517,20 +361,7 @@ class RemoteRelationships:
         `strength` is where it is now, 0.5 for a new one unless given: after n more interactions it is
         1 - (1 - strength) · 0.9^n.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "relationships.add",
-                {
-                    "entity": entity,
-                    "target": target,
-                    "type": type,
-                    "strength": strength,
-                    "sentiment": sentiment,
-                    "metadata": metadata,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("relationships.add", locals()))
 
     def update(
         self,
@@ -544,34 +375,26 @@ class RemoteRelationships:
 
         `strength` is what it has from now on, whatever came before; later interactions strengthen it from there.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "relationships.update", {"id": id, "strength": strength, "sentiment": sentiment, "metadata": metadata}
-            ),
-        )
+        return cast("Receipt", self._call("relationships.update", locals()))
 
     def touch(self, entity: str, target: str, type: str, *, at: datetime | None = None) -> Receipt:
         """Note one interaction, now or `at`: it is counted and strengthens the relationship, which is made if need be.
 
         Each interaction closes a tenth of what is missing to a strength of 1.
         """
-        return cast(
-            "Receipt",
-            self._transport.call("relationships.touch", {"entity": entity, "target": target, "type": type, "at": at}),
-        )
+        return cast("Receipt", self._call("relationships.touch", locals()))
 
     def remove(self, id: str) -> Receipt:
         """Remove one relationship."""
-        return cast("Receipt", self._transport.call("relationships.remove", {"id": id}))
+        return cast("Receipt", self._call("relationships.remove", locals()))
 
     def remove_entity(self, name: str) -> int:
         """Remove every relationship from or to an entity, so that none points at nothing; returns how many."""
-        return cast("int", self._transport.call("relationships.remove_entity", {"name": name}))
+        return cast("int", self._call("relationships.remove_entity", locals()))
 
     def get(self, id: str) -> Relationship:
         """Return a relationship; raises `NotFound` when there is none in this scope."""
-        return cast("Relationship", self._transport.call("relationships.get", {"id": id}))
+        return cast("Relationship", self._call("relationships.get", locals()))
 
     def list(
         self,
@@ -583,30 +406,19 @@ class RemoteRelationships:
         limit: int = 100,
     ) -> "list[Relationship]":
         """Return relationships, the strongest first."""
-        return cast(
-            "list[Relationship]",
-            self._transport.call(
-                "relationships.list",
-                {"entity": entity, "target": target, "type": type, "min_strength": min_strength, "limit": limit},
-            ),
-        )
+        return cast("list[Relationship]", self._call("relationships.list", locals()))
 
     def graph(self, entity: str, depth: int = 2) -> Graph:
         """Return everything within `depth` steps of an entity, in either direction; alone it is one node."""
-        return cast("Graph", self._transport.call("relationships.graph", {"entity": entity, "depth": depth}))
+        return cast("Graph", self._call("relationships.graph", locals()))
 
     def path(self, a: str, b: str, max_depth: int = 6) -> "list[Relationship]":
         """Return the shortest way from one entity to another, in either direction; the empty list when there is none."""
-        return cast(
-            "list[Relationship]", self._transport.call("relationships.path", {"a": a, "b": b, "max_depth": max_depth})
-        )
+        return cast("list[Relationship]", self._call("relationships.path", locals()))
 
 
-class RemoteDocuments:
+class RemoteDocuments(RemoteCollection):
     """The documents within a view."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def add(
         self,
@@ -629,23 +441,7 @@ class RemoteDocuments:
         looked for. A file that is empty, damaged, encrypted, too large or not what it says raises `InvalidInput`. Without
         a `source` it is the file's name.
         """
-        return cast(
-            "DocumentReceipt",
-            self._transport.call(
-                "documents.add",
-                {
-                    "title": title,
-                    "text": text,
-                    "path": path,
-                    "data": data,
-                    "source": source,
-                    "tags": tags,
-                    "media_type": media_type,
-                    "metadata": metadata,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("DocumentReceipt", self._call("documents.add", locals()))
 
     def update(
         self,
@@ -668,36 +464,15 @@ class RemoteDocuments:
         and `undo()` of the receipt brings it back. What is not given stays, but for a title: content that has one
         of its own gives the title. With `expected_version` a document with another version raises `VersionConflict`.
         """
-        return cast(
-            "DocumentReceipt",
-            self._transport.call(
-                "documents.update",
-                {
-                    "id": id,
-                    "title": title,
-                    "text": text,
-                    "path": path,
-                    "data": data,
-                    "source": source,
-                    "tags": tags,
-                    "media_type": media_type,
-                    "metadata": metadata,
-                    "expected_version": expected_version,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("DocumentReceipt", self._call("documents.update", locals()))
 
     def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
         """End a document with all its chunks, in one transaction; `undo()` of the receipt brings all of it back."""
-        return cast(
-            "Receipt",
-            self._transport.call("documents.delete", {"id": id, "expected_version": expected_version, "key": key}),
-        )
+        return cast("Receipt", self._call("documents.delete", locals()))
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Document:
         """Return a document; one that is not in this scope raises `NotFound`."""
-        return cast("Document", self._transport.call("documents.get", {"id": id, "known_at": known_at}))
+        return cast("Document", self._call("documents.get", locals()))
 
     def list(
         self,
@@ -710,24 +485,11 @@ class RemoteDocuments:
         known_at: datetime | None = None,
     ) -> "list[Document]":
         """Return the latest `limit` documents that have all the tags, oldest first; `offset` passes over the newest."""
-        return cast(
-            "list[Document]",
-            self._transport.call(
-                "documents.list",
-                {
-                    "tags": tags,
-                    "source": source,
-                    "metadata": metadata,
-                    "limit": limit,
-                    "offset": offset,
-                    "known_at": known_at,
-                },
-            ),
-        )
+        return cast("list[Document]", self._call("documents.list", locals()))
 
     def text(self, id: str, *, known_at: datetime | None = None) -> str:
         """Return the whole text of a document, exactly as it was read."""
-        return cast("str", self._transport.call("documents.text", {"id": id, "known_at": known_at}))
+        return cast("str", self._call("documents.text", locals()))
 
     def chunks(
         self,
@@ -742,13 +504,7 @@ class RemoteDocuments:
 
         Without a `limit` all come, or the ten best.
         """
-        return cast(
-            "list[Chunk]",
-            self._transport.call(
-                "documents.chunks",
-                {"id": id, "relevant_to": relevant_to, "limit": limit, "offset": offset, "known_at": known_at},
-            ),
-        )
+        return cast("list[Chunk]", self._call("documents.chunks", locals()))
 
     def search(
         self,
@@ -763,33 +519,15 @@ class RemoteDocuments:
         explain: bool = False,
     ) -> "list[Passage]":
         """Return the chunks of all documents that answer a question, each with its document, best first."""
-        return cast(
-            "list[Passage]",
-            self._transport.call(
-                "documents.search",
-                {
-                    "query": query,
-                    "limit": limit,
-                    "tags": tags,
-                    "source": source,
-                    "threshold": threshold,
-                    "mode": mode,
-                    "known_at": known_at,
-                    "explain": explain,
-                },
-            ),
-        )
+        return cast("list[Passage]", self._call("documents.search", locals()))
 
     def summary(self, id: str, *, sentences: int = 5) -> str:
         """Return the sentences of a document that say most, in their order, word for word."""
-        return cast("str", self._transport.call("documents.summary", {"id": id, "sentences": sentences}))
+        return cast("str", self._call("documents.summary", locals()))
 
 
-class RemoteGoals:
+class RemoteGoals(RemoteCollection):
     """The goals within a view."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def add(
         self,
@@ -805,27 +543,11 @@ class RemoteGoals:
         key: str | None = None,
     ) -> Receipt:
         """Remember an open goal. `priority` is from 0 to 10, the most urgent; a `parent` that is not there raises `NotFound`."""
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "goals.add",
-                {
-                    "text": text,
-                    "priority": priority,
-                    "due": due,
-                    "parent": parent,
-                    "metadata": metadata,
-                    "id": id,
-                    "pinned": pinned,
-                    "importance": importance,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("goals.add", locals()))
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Goal:
         """Return a goal; one that is not in this scope raises `NotFound`."""
-        return cast("Goal", self._transport.call("goals.get", {"id": id, "known_at": known_at}))
+        return cast("Goal", self._call("goals.get", locals()))
 
     def update(
         self,
@@ -840,34 +562,19 @@ class RemoteGoals:
         key: str | None = None,
     ) -> Receipt:
         """Change some of a goal; what is not given stays. A goal cannot become a part of itself or of its own parts."""
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "goals.update",
-                {
-                    "id": id,
-                    "text": text,
-                    "status": status,
-                    "priority": priority,
-                    "due": due,
-                    "parent": parent,
-                    "expected_version": expected_version,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("goals.update", locals()))
 
     def done(self, id: str, *, key: str | None = None) -> Receipt:
-        """Say that a goal is reached."""
-        return cast("Receipt", self._transport.call("goals.done", {"id": id, "key": key}))
+        """Mark a goal as done."""
+        return cast("Receipt", self._call("goals.done", locals()))
 
     def drop(self, id: str, *, key: str | None = None) -> Receipt:
-        """Give a goal up."""
-        return cast("Receipt", self._transport.call("goals.drop", {"id": id, "key": key}))
+        """Mark a goal as dropped."""
+        return cast("Receipt", self._call("goals.drop", locals()))
 
     def open(self, *, limit: int = 100) -> "list[Goal]":
         """Return the open goals, most urgent first: by priority, then by when they are due, then oldest first."""
-        return cast("list[Goal]", self._transport.call("goals.open", {"limit": limit}))
+        return cast("list[Goal]", self._call("goals.open", locals()))
 
     def list(
         self,
@@ -880,27 +587,11 @@ class RemoteGoals:
         known_at: datetime | None = None,
     ) -> "list[Goal]":
         """Return the latest `limit` goals, oldest first; `parent` asks for the parts of a goal."""
-        return cast(
-            "list[Goal]",
-            self._transport.call(
-                "goals.list",
-                {
-                    "status": status,
-                    "parent": parent,
-                    "metadata": metadata,
-                    "limit": limit,
-                    "offset": offset,
-                    "known_at": known_at,
-                },
-            ),
-        )
+        return cast("list[Goal]", self._call("goals.list", locals()))
 
 
-class RemoteTasks:
+class RemoteTasks(RemoteCollection):
     """The tasks within a view."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def add(
         self,
@@ -926,31 +617,11 @@ class RemoteTasks:
         due now, once, however many times have passed, and `done` moves it past now. A `parent`, the task that this one
         is a part of, must be there, or `NotFound` is raised.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "tasks.add",
-                {
-                    "text": text,
-                    "due": due,
-                    "recurrence": recurrence,
-                    "priority": priority,
-                    "goal": goal,
-                    "parent": parent,
-                    "metadata": metadata,
-                    "id": id,
-                    "pinned": pinned,
-                    "importance": importance,
-                    "source": source,
-                    "trust": trust,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("tasks.add", locals()))
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Task:
         """Return a task; one that is not in this scope raises `NotFound`."""
-        return cast("Task", self._transport.call("tasks.get", {"id": id, "known_at": known_at}))
+        return cast("Task", self._call("tasks.get", locals()))
 
     def update(
         self,
@@ -969,43 +640,27 @@ class RemoteTasks:
 
         A task cannot become a part of itself or of its own parts.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "tasks.update",
-                {
-                    "id": id,
-                    "text": text,
-                    "status": status,
-                    "due": due,
-                    "recurrence": recurrence,
-                    "priority": priority,
-                    "parent": parent,
-                    "expected_version": expected_version,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("tasks.update", locals()))
 
     def done(self, id: str, *, key: str | None = None) -> Receipt:
-        """Say that a task is done; one that is done already is left as it is (`unchanged`).
+        """Mark a task as done; one that is done already stays as it is (`unchanged`).
 
         A recurring one stays open and is due the next time that lies past both its due time and now. When two do the
         same one at once it moves on once.
         """
-        return cast("Receipt", self._transport.call("tasks.done", {"id": id, "key": key}))
+        return cast("Receipt", self._call("tasks.done", locals()))
 
     def drop(self, id: str, *, key: str | None = None) -> Receipt:
-        """Give a task up; a recurring one does not come round again."""
-        return cast("Receipt", self._transport.call("tasks.drop", {"id": id, "key": key}))
+        """Mark a task as dropped; a recurring one does not recur any more."""
+        return cast("Receipt", self._call("tasks.drop", locals()))
 
     def due(self, now: datetime | None = None, *, limit: int = 100) -> "list[Task]":
         """Return the open tasks that are due at a moment (the present one unless given), longest due first."""
-        return cast("list[Task]", self._transport.call("tasks.due", {"now": now, "limit": limit}))
+        return cast("list[Task]", self._call("tasks.due", locals()))
 
     def open(self, *, limit: int = 100) -> "list[Task]":
         """Return the open tasks: those due first come first, then the more urgent, then the older."""
-        return cast("list[Task]", self._transport.call("tasks.open", {"limit": limit}))
+        return cast("list[Task]", self._call("tasks.open", locals()))
 
     def list(
         self,
@@ -1019,28 +674,11 @@ class RemoteTasks:
         known_at: datetime | None = None,
     ) -> "list[Task]":
         """Return the latest `limit` tasks, oldest first; `parent` asks for the parts of a task."""
-        return cast(
-            "list[Task]",
-            self._transport.call(
-                "tasks.list",
-                {
-                    "status": status,
-                    "goal": goal,
-                    "parent": parent,
-                    "metadata": metadata,
-                    "limit": limit,
-                    "offset": offset,
-                    "known_at": known_at,
-                },
-            ),
-        )
+        return cast("list[Task]", self._call("tasks.list", locals()))
 
 
-class RemoteActions:
+class RemoteActions(RemoteCollection):
     """The actions within a view."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def add(
         self,
@@ -1064,45 +702,21 @@ class RemoteActions:
 
         `result` is any JSON value; `duration` is in seconds. Without `success` it went well unless there is an `error`.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "actions.add",
-                {
-                    "tool": tool,
-                    "parameters": parameters,
-                    "result": result,
-                    "success": success,
-                    "duration": duration,
-                    "error": error,
-                    "at": at,
-                    "metadata": metadata,
-                    "id": id,
-                    "pinned": pinned,
-                    "importance": importance,
-                    "source": source,
-                    "trust": trust,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("actions.add", locals()))
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Action:
         """Return an action; one that is not in this scope raises `NotFound`."""
-        return cast("Action", self._transport.call("actions.get", {"id": id, "known_at": known_at}))
+        return cast("Action", self._call("actions.get", locals()))
 
     def latest(self, n: int = 10, *, tool: str | None = None) -> "list[Action]":
         """Return the latest actions, oldest first."""
-        return cast("list[Action]", self._transport.call("actions.latest", {"n": n, "tool": tool}))
+        return cast("list[Action]", self._call("actions.latest", locals()))
 
     def success_rate(
         self, tool: str | None = None, *, after: datetime | None = None, before: datetime | None = None
     ) -> float | None:
         """Return which part of the actions went well, from 0 to 1; None when there were none."""
-        return cast(
-            "float | None",
-            self._transport.call("actions.success_rate", {"tool": tool, "after": after, "before": before}),
-        )
+        return cast("float | None", self._call("actions.success_rate", locals()))
 
     def list(
         self,
@@ -1117,29 +731,11 @@ class RemoteActions:
         known_at: datetime | None = None,
     ) -> "list[Action]":
         """Return the latest `limit` actions, oldest first; `offset` passes over the newest."""
-        return cast(
-            "list[Action]",
-            self._transport.call(
-                "actions.list",
-                {
-                    "tool": tool,
-                    "success": success,
-                    "after": after,
-                    "before": before,
-                    "metadata": metadata,
-                    "limit": limit,
-                    "offset": offset,
-                    "known_at": known_at,
-                },
-            ),
-        )
+        return cast("list[Action]", self._call("actions.list", locals()))
 
 
-class RemoteThoughts:
+class RemoteThoughts(RemoteCollection):
     """The thoughts within a view."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def add(
         self,
@@ -1154,30 +750,15 @@ class RemoteThoughts:
         key: str | None = None,
     ) -> Receipt:
         """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL (ANSWER) for the answer; small letters will do."""
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "thoughts.add",
-                {
-                    "step": step,
-                    "text": text,
-                    "at": at,
-                    "metadata": metadata,
-                    "id": id,
-                    "pinned": pinned,
-                    "importance": importance,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("thoughts.add", locals()))
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Thought:
         """Return a thought; one that is not in this scope raises `NotFound`."""
-        return cast("Thought", self._transport.call("thoughts.get", {"id": id, "known_at": known_at}))
+        return cast("Thought", self._call("thoughts.get", locals()))
 
     def latest(self, n: int = 10, *, step: str | None = None) -> "list[Thought]":
         """Return the latest thoughts, oldest first."""
-        return cast("list[Thought]", self._transport.call("thoughts.latest", {"n": n, "step": step}))
+        return cast("list[Thought]", self._call("thoughts.latest", locals()))
 
     def list(
         self,
@@ -1191,28 +772,11 @@ class RemoteThoughts:
         known_at: datetime | None = None,
     ) -> "list[Thought]":
         """Return the latest `limit` thoughts, oldest first; `offset` passes over the newest."""
-        return cast(
-            "list[Thought]",
-            self._transport.call(
-                "thoughts.list",
-                {
-                    "step": step,
-                    "after": after,
-                    "before": before,
-                    "metadata": metadata,
-                    "limit": limit,
-                    "offset": offset,
-                    "known_at": known_at,
-                },
-            ),
-        )
+        return cast("list[Thought]", self._call("thoughts.list", locals()))
 
 
-class RemotePosts:
+class RemotePosts(RemoteCollection):
     """The posts within a view."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def add(
         self,
@@ -1235,37 +799,18 @@ class RemotePosts:
         `external_id` is the platform and the post's id there, unique together within the tenant: a repeat is stored
         once, and its receipt says `ignored`.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "posts.add",
-                {
-                    "content": content,
-                    "type": type,
-                    "location": location,
-                    "prompt": prompt,
-                    "image": image,
-                    "external_id": external_id,
-                    "published_at": published_at,
-                    "metadata": metadata,
-                    "id": id,
-                    "pinned": pinned,
-                    "importance": importance,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("posts.add", locals()))
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Post:
         """Return a post; one that is not in this scope raises `NotFound`."""
-        return cast("Post", self._transport.call("posts.get", {"id": id, "known_at": known_at}))
+        return cast("Post", self._call("posts.get", locals()))
 
     def recent_locations(self, n: int = 5) -> "list[str]":
         """Return the last `n` different locations of posts, newest first, so as not to repeat them.
 
         Spellings that differ in case or outer blanks only are one; the newest is given.
         """
-        return cast("list[str]", self._transport.call("posts.recent_locations", {"n": n}))
+        return cast("list[str]", self._call("posts.recent_locations", locals()))
 
     def list(
         self,
@@ -1280,29 +825,11 @@ class RemotePosts:
         known_at: datetime | None = None,
     ) -> "list[Post]":
         """Return the latest `limit` posts, oldest first, by when they were published."""
-        return cast(
-            "list[Post]",
-            self._transport.call(
-                "posts.list",
-                {
-                    "type": type,
-                    "location": location,
-                    "after": after,
-                    "before": before,
-                    "metadata": metadata,
-                    "limit": limit,
-                    "offset": offset,
-                    "known_at": known_at,
-                },
-            ),
-        )
+        return cast("list[Post]", self._call("posts.list", locals()))
 
 
-class RemoteSummaries:
+class RemoteSummaries(RemoteCollection):
     """The summaries within a view, and the policy of the room that it is bound to."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def policy(self, policy: SummaryPolicy | Unset | None = UNSET) -> SummaryPolicy | None:
         """Return the policy of this room, or set it: for all users and agents, in every process and over restarts.
@@ -1310,7 +837,7 @@ class RemoteSummaries:
         From then on, when `threshold` messages have gathered that no summary stands for, all but the latest `keep` are
         summarised in a job of the message that was one too many. None ends the policy; summaries that are there stay.
         """
-        return cast("SummaryPolicy | None", self._transport.call("summaries.policy", {"policy": policy}))
+        return cast("SummaryPolicy | None", self._call("summaries.policy", locals()))
 
     def current(self, room: str | None = None, *, max_tokens: int = MAX_TOKENS) -> RunningSummary | None:
         """Return what the summaries of a room say together, oldest first; None when there are none.
@@ -1319,9 +846,7 @@ class RemoteSummaries:
         that says most is there, and of these the weightiest that fit. The first line, which says how many messages they
         stand for, is always there.
         """
-        return cast(
-            "RunningSummary | None", self._transport.call("summaries.current", {"room": room, "max_tokens": max_tokens})
-        )
+        return cast("RunningSummary | None", self._call("summaries.current", locals()))
 
     def update(self, room: str | None = None, *, keep: int | None = None) -> RunningSummary | None:
         """Summarise what was said in a room up to now, without waiting for a threshold, and return the running summary.
@@ -1330,7 +855,7 @@ class RemoteSummaries:
         policy, this is about all messages of the room, whoever the view is bound to; a summary of others' messages is not
         returned to it. A room without messages and summaries raises `NotFound`.
         """
-        return cast("RunningSummary | None", self._transport.call("summaries.update", {"room": room, "keep": keep}))
+        return cast("RunningSummary | None", self._call("summaries.update", locals()))
 
     def list(
         self,
@@ -1345,53 +870,39 @@ class RemoteSummaries:
 
         `after` is included, `before` is not.
         """
-        return cast(
-            "list[Summary]",
-            self._transport.call(
-                "summaries.list",
-                {"limit": limit, "offset": offset, "after": after, "before": before, "known_at": known_at},
-            ),
-        )
+        return cast("list[Summary]", self._call("summaries.list", locals()))
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Summary:
         """Return a summary; one that is not in this scope raises `NotFound`."""
-        return cast("Summary", self._transport.call("summaries.get", {"id": id, "known_at": known_at}))
+        return cast("Summary", self._call("summaries.get", locals()))
 
     def sources(self, id: str) -> "list[Message]":
         """Return the messages that a summary stands for, oldest first; those that left as they last were."""
-        return cast("list[Message]", self._transport.call("summaries.sources", {"id": id}))
+        return cast("list[Message]", self._call("summaries.sources", locals()))
 
     def compress(
         self, *, older_than: Duration = "7d", room: str | None = None, max_tokens: int = MAX_TOKENS
     ) -> Compressed:
-        """Let messages older than that leave, each room's into summaries; returns how many, from when to when.
+        """Replace messages older than that by summaries, room by room; returns how many, from when to when.
 
         A summary and the end of its messages (100 at the most) are one transaction, so a large room is not held up.
         Pinned and system messages stay, a tool call stays or leaves with its results, and what was learned stays. Without a
         room, all rooms of the view are done. Nothing old enough is no error: the count is 0. Interrupted, it is begun
         again.
         """
-        return cast(
-            "Compressed",
-            self._transport.call(
-                "summaries.compress", {"older_than": older_than, "room": room, "max_tokens": max_tokens}
-            ),
-        )
+        return cast("Compressed", self._call("summaries.compress", locals()))
 
 
-class RemoteKeyValues:
+class RemoteKeyValues(RemoteCollection):
     """The keys of one scope: exactly this view's labels are their namespace."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none or it has expired."""
-        return self._transport.call("kv.get", {"key": key, "default": default})
+        return self._call("kv.get", locals())
 
     def version(self, key: str) -> int:
         """Return the version of a value, for `compare_and_set`; 0 when there is none."""
-        return cast("int", self._transport.call("kv.version", {"key": key}))
+        return cast("int", self._call("kv.version", locals()))
 
     def set(
         self,
@@ -1407,12 +918,7 @@ class RemoteKeyValues:
         `ttl` is how long it lives; with `sliding` each read lets it live that long again (within a twentieth of it).
         Without a `ttl` it never expires, unless `keep_ttl` keeps the expiry of the value that it replaces.
         """
-        return cast(
-            "int",
-            self._transport.call(
-                "kv.set", {"key": key, "value": value, "ttl": ttl, "sliding": sliding, "keep_ttl": keep_ttl}
-            ),
-        )
+        return cast("int", self._call("kv.set", locals()))
 
     def compare_and_set(
         self,
@@ -1428,43 +934,27 @@ class RemoteKeyValues:
 
         Returns the new version; another version raises `VersionConflict`. Its expiry is given as in `set()`.
         """
-        return cast(
-            "int",
-            self._transport.call(
-                "kv.compare_and_set",
-                {
-                    "key": key,
-                    "value": value,
-                    "expected_version": expected_version,
-                    "ttl": ttl,
-                    "sliding": sliding,
-                    "keep_ttl": keep_ttl,
-                },
-            ),
-        )
+        return cast("int", self._call("kv.compare_and_set", locals()))
 
     def delete(self, key: str) -> bool:
         """Remove a key; False when it was not there."""
-        return cast("bool", self._transport.call("kv.delete", {"key": key}))
+        return cast("bool", self._call("kv.delete", locals()))
 
     def invalidate(self, pattern: str) -> int:
         """Remove every key that a glob pattern such as "user:*" matches; returns how many."""
-        return cast("int", self._transport.call("kv.invalidate", {"pattern": pattern}))
+        return cast("int", self._call("kv.invalidate", locals()))
 
     def keys(self, pattern: str = "*") -> list[str]:
         """Return the keys that a glob pattern matches, sorted."""
-        return cast("list[str]", self._transport.call("kv.keys", {"pattern": pattern}))
+        return cast("list[str]", self._call("kv.keys", locals()))
 
 
-class RemoteProfiles:
+class RemoteProfiles(RemoteCollection):
     """The profiles of one scope: exactly this view's labels are their namespace."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def get(self, key: str) -> Profile | None:
         """Return what is known under a key, or None when nothing is."""
-        return cast("Profile | None", self._transport.call("profiles.get", {"key": key}))
+        return cast("Profile | None", self._call("profiles.get", locals()))
 
     def update(self, key: str, fields: Mapping[str, Any] | None = None, **more: Any) -> Profile:
         """Change some fields and return the whole; nothing comes in between, in any process.
@@ -1472,26 +962,23 @@ class RemoteProfiles:
         Fields are given by name, or as a mapping where their names are not Python's. What is not given stays, mappings
         are merged field by field, and None takes a field away.
         """
-        return cast("Profile", self._transport.call("profiles.update", {"key": key, "fields": fields, **more}))
+        return cast("Profile", self._call("profiles.update", {"key": key, "fields": fields, **more}))
 
     def forget(self, key: str) -> bool:
         """Forget what is known under a key; False when nothing was."""
-        return cast("bool", self._transport.call("profiles.forget", {"key": key}))
+        return cast("bool", self._call("profiles.forget", locals()))
 
     def forget_all(self) -> int:
         """Forget every profile of this scope; returns how many."""
-        return cast("int", self._transport.call("profiles.forget_all", {}))
+        return cast("int", self._call("profiles.forget_all", locals()))
 
     def keys(self) -> list[str]:
         """Return the keys that something is known under, sorted."""
-        return cast("list[str]", self._transport.call("profiles.keys", {}))
+        return cast("list[str]", self._call("profiles.keys", locals()))
 
 
-class RemoteSessions:
+class RemoteSessions(RemoteCollection):
     """The saved sessions of exactly this view's labels."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def save(self, name: str) -> Session:
         """Keep the workbench of this view as it is now; a session of that name is replaced.
@@ -1499,40 +986,34 @@ class RemoteSessions:
         The name must be fit for a file on any system, and differ from the others by more than small and large letters,
         or `InvalidInput` or `AlreadyExists` is raised.
         """
-        return cast("Session", self._transport.call("sessions.save", {"name": name}))
+        return cast("Session", self._call("sessions.save", locals()))
 
     def load(self, name: str) -> Receipt:
         """Make the workbench of this view what it was when it was saved, in one transaction; what is not in it ends.
 
         `memory.undo(receipt)` takes that back. A session that is not there raises `NotFound`.
         """
-        return cast("Receipt", self._transport.call("sessions.load", {"name": name}))
+        return cast("Receipt", self._call("sessions.load", locals()))
 
     def get(self, name: str) -> dict[str, Any]:
         """Return a saved session as `working.export()` made it, for a file or for another memory's `working.import_`."""
-        return cast("dict[str, Any]", self._transport.call("sessions.get", {"name": name}))
+        return cast("dict[str, Any]", self._call("sessions.get", locals()))
 
     def list(self) -> "list[Session]":
         """Return the saved sessions, the one saved first at the start."""
-        return cast("list[Session]", self._transport.call("sessions.list", {}))
+        return cast("list[Session]", self._call("sessions.list", locals()))
 
     def delete(self, name: str) -> bool:
         """Forget a saved session; False when there is none of that name. The workbench itself stays as it is."""
-        return cast("bool", self._transport.call("sessions.delete", {"name": name}))
+        return cast("bool", self._call("sessions.delete", locals()))
 
 
-class RemoteTodos:
+class RemoteTodos(RemoteCollection):
     """The tasks within a view: `memory.tasks` has the same ones, with their due times and recurrence."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def add(self, text: str, *, priority: int = 0, parent: str | None = None, id: str | None = None) -> Receipt:
         """Plan something; a `parent` that is not there raises `NotFound`. `priority` is from 0 to 10, the most urgent."""
-        return cast(
-            "Receipt",
-            self._transport.call("working.todos.add", {"text": text, "priority": priority, "parent": parent, "id": id}),
-        )
+        return cast("Receipt", self._call("working.todos.add", locals()))
 
     def update(
         self,
@@ -1544,69 +1025,58 @@ class RemoteTodos:
         done: bool | Unset = UNSET,
     ) -> Receipt:
         """Change some of a to-do; what is not given stays. It cannot become a part of its own parts."""
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "working.todos.update", {"id": id, "text": text, "priority": priority, "parent": parent, "done": done}
-            ),
-        )
+        return cast("Receipt", self._call("working.todos.update", locals()))
 
     def done(self, id: str) -> Receipt:
-        """Say that one is done; its parts stay as they are."""
-        return cast("Receipt", self._transport.call("working.todos.done", {"id": id}))
+        """Mark a to-do as done; its parts stay as they are."""
+        return cast("Receipt", self._call("working.todos.done", locals()))
 
     def drop(self, id: str) -> Receipt:
-        """Give one up; its parts stay as they are."""
-        return cast("Receipt", self._transport.call("working.todos.drop", {"id": id}))
+        """Mark a to-do as dropped; its parts stay as they are."""
+        return cast("Receipt", self._call("working.todos.drop", locals()))
 
     def delete(self, id: str) -> Receipt:
         """End the record of one; its parts stand on their own from then on."""
-        return cast("Receipt", self._transport.call("working.todos.delete", {"id": id}))
+        return cast("Receipt", self._call("working.todos.delete", locals()))
 
     def get(self, id: str) -> Todo:
         """Return one; one that is not in this scope raises `NotFound`."""
-        return cast("Todo", self._transport.call("working.todos.get", {"id": id}))
+        return cast("Todo", self._call("working.todos.get", locals()))
 
     def list(self, *, open: bool | None = None) -> "list[Todo]":
         """Return the plan: each to-do before its parts, those side by side the most urgent first, then the older.
 
         With `open` only those that are open, or only those that are not.
         """
-        return cast("list[Todo]", self._transport.call("working.todos.list", {"open": open}))
+        return cast("list[Todo]", self._call("working.todos.list", locals()))
 
     def next(self) -> Todo | None:
         """Return what to do next: the first open one of the plan none of whose parts is open; None when all is done."""
-        return cast("Todo | None", self._transport.call("working.todos.next", {}))
+        return cast("Todo | None", self._call("working.todos.next", locals()))
 
 
-class RemoteContextValues:
+class RemoteContextValues(RemoteCollection):
     """The values of exactly this scope, by name: any JSON, and what a workbench declares by its type."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def set(self, name: str, value: Any) -> Receipt:
         """Keep a value under a name, whatever was there."""
-        return cast("Receipt", self._transport.call("working.context.set", {"name": name, "value": value}))
+        return cast("Receipt", self._call("working.context.set", locals()))
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a copy of the value, or `default` when there is none."""
-        return self._transport.call("working.context.get", {"name": name, "default": default})
+        return self._call("working.context.get", locals())
 
     def delete(self, name: str) -> bool:
         """Forget a value; False when there was none."""
-        return cast("bool", self._transport.call("working.context.delete", {"name": name}))
+        return cast("bool", self._call("working.context.delete", locals()))
 
     def all(self) -> dict[str, Any]:
         """Return every value by its name, sorted by name."""
-        return cast("dict[str, Any]", self._transport.call("working.context.all", {}))
+        return cast("dict[str, Any]", self._call("working.context.all", locals()))
 
 
-class RemoteJobs:
+class RemoteJobs(RemoteCollection):
     """The jobs of one tenant."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(
         self, state: JobState | None = None, *, limit: int | None = None, before: str | None = None
@@ -1615,22 +1085,19 @@ class RemoteJobs:
 
         With a `limit`, the latest so many; `before` is the id of a job, to go back page by page.
         """
-        return cast("list[Job]", self._transport.call("jobs.list", {"state": state, "limit": limit, "before": before}))
+        return cast("list[Job]", self._call("jobs.list", locals()))
 
     def get(self, id: str) -> Job:
         """Return one job; raises `NotFound` when there is none."""
-        return cast("Job", self._transport.call("jobs.get", {"id": id}))
+        return cast("Job", self._call("jobs.get", locals()))
 
     def retry(self, id: str) -> Job:
-        """Let a dead job be tried again from now on, as often as a new one, and return it."""
-        return cast("Job", self._transport.call("jobs.retry", {"id": id}))
+        """Retry a dead job, as often as a new one, and return it."""
+        return cast("Job", self._call("jobs.retry", locals()))
 
 
-class RemoteAudit:
+class RemoteAudit(RemoteCollection):
     """The audit trail of a tenant; a view bound to labels lists what concerns them."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(
         self,
@@ -1646,24 +1113,11 @@ class RemoteAudit:
 
         `up_to` is the number of the last line that is wanted: to go back page by page, ask up to the one before the first.
         """
-        return cast(
-            "list[AuditEntry]",
-            self._transport.call(
-                "audit.list",
-                {
-                    "after": after,
-                    "before": before,
-                    "actor": actor,
-                    "operation": operation,
-                    "up_to": up_to,
-                    "limit": limit,
-                },
-            ),
-        )
+        return cast("list[AuditEntry]", self._call("audit.list", locals()))
 
     def head(self) -> AuditHead:
         """Return where the trail ends now: keep it outside the store, and `verify(head=…)` shows any change before it."""
-        return cast("AuditHead", self._transport.call("audit.head", {}))
+        return cast("AuditHead", self._call("audit.head", locals()))
 
     def verify(self, *, head: AuditHead | None = None) -> AuditCheck:
         """Check the whole trail of the tenant, line by line; faults name the line that was altered, removed or inserted.
@@ -1671,14 +1125,11 @@ class RemoteAudit:
         The store itself knows where the trail must end. A head that was kept outside shows even a trail that was
         rewritten as a whole, up to that head.
         """
-        return cast("AuditCheck", self._transport.call("audit.verify", {"head": head}))
+        return cast("AuditCheck", self._call("audit.verify", locals()))
 
 
-class RemoteQuarantine:
+class RemoteQuarantine(RemoteCollection):
     """The records within a view that are held back: stored as they came, but neither recalled nor learned from."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(
         self,
@@ -1694,56 +1145,40 @@ class RemoteQuarantine:
 
         The chunks of a document are held with it and come only where `kind` asks for them.
         """
-        return cast(
-            "list[Record]",
-            self._transport.call(
-                "quarantine.list",
-                {
-                    "kind": kind,
-                    "after": after,
-                    "before": before,
-                    "limit": limit,
-                    "offset": offset,
-                    "known_at": known_at,
-                },
-            ),
-        )
+        return cast("list[Record]", self._call("quarantine.list", locals()))
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Record:
         """Return a record in quarantine; raises `NotFound` when it is not there."""
-        return cast("Record", self._transport.call("quarantine.get", {"id": id, "known_at": known_at}))
+        return cast("Record", self._call("quarantine.get", locals()))
 
     def count(self) -> int:
         """Return how many records are held back, with the chunks of documents."""
-        return cast("int", self._transport.call("quarantine.count", {}))
+        return cast("int", self._call("quarantine.count", locals()))
 
     def release(self, id: str, *, by: str) -> Receipt:
-        """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
+        """Release a record, a document with its chunks: it is found and learned from as if it had been added now.
 
         `by` is who decided so; it is kept in the record's metadata as `released_by`, and in the audit
         trail where nobody acts already. The next version is free, the one
         before stays what it was; `undo()` of the receipt holds it back again.
         """
-        return cast("Receipt", self._transport.call("quarantine.release", {"id": id, "by": by}))
+        return cast("Receipt", self._call("quarantine.release", locals()))
 
     def hold(self, id: str, reason: str) -> Receipt:
         """Put a record into quarantine by hand, a document with its chunks; what was learned from it is deleted."""
-        return cast("Receipt", self._transport.call("quarantine.hold", {"id": id, "reason": reason}))
+        return cast("Receipt", self._call("quarantine.hold", locals()))
 
     def delete(self, id: str) -> Receipt:
         """End a record in quarantine, a document with its chunks."""
-        return cast("Receipt", self._transport.call("quarantine.delete", {"id": id}))
+        return cast("Receipt", self._call("quarantine.delete", locals()))
 
     def rules(self) -> dict[str, str]:
         """Return the names of the rules in force, each with what it is about."""
-        return cast("dict[str, str]", self._transport.call("quarantine.rules", {}))
+        return cast("dict[str, str]", self._call("quarantine.rules", locals()))
 
 
-class RemoteRetention:
+class RemoteRetention(RemoteCollection):
     """The policies of a view's scope and of narrower ones. They are kept in the memory, for every process."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def set(
         self,
@@ -1765,23 +1200,7 @@ class RemoteRetention:
         before, with `"important"` what is pinned or has an importance of 0.7 or more. `older_than` is a duration such as "30d". A policy that keeps
         nothing needs `allow_all=True`. One of the same name and scope is replaced.
         """
-        return cast(
-            "RetentionPolicy",
-            self._transport.call(
-                "retention.set",
-                {
-                    "name": name,
-                    "kind": kind,
-                    "older_than": older_than,
-                    "at_most": at_most,
-                    "max_bytes": max_bytes,
-                    "keep_pinned": keep_pinned,
-                    "keep_important": keep_important,
-                    "archive": archive,
-                    "allow_all": allow_all,
-                },
-            ),
-        )
+        return cast("RetentionPolicy", self._call("retention.set", locals()))
 
     def use(self, ready: PolicyPreset, **changes: Any) -> RetentionPolicy:
         """Switch a ready-made policy on, perhaps with changes; it is named as it is called here.
@@ -1791,126 +1210,104 @@ class RemoteRetention:
         what is gone; `orphans` removes relationships whose ends are gone; `versions` keeps all versions for 30 days and
         then one a day, and with `forget="90d"` lets what was removed longer ago be gone for good.
         """
-        return cast("RetentionPolicy", self._transport.call("retention.use", {"ready": ready, **changes}))
+        return cast("RetentionPolicy", self._call("retention.use", {"ready": ready, **changes}))
 
     def list(self) -> "list[RetentionPolicy]":
         """Return the policies of this scope and of narrower ones, in the order they run."""
-        return cast("list[RetentionPolicy]", self._transport.call("retention.list", {}))
+        return cast("list[RetentionPolicy]", self._call("retention.list", locals()))
 
     def remove(self, name: str) -> bool:
         """Forget a policy of exactly this scope; False when there is none."""
-        return cast("bool", self._transport.call("retention.remove", {"name": name}))
+        return cast("bool", self._call("retention.remove", locals()))
 
     def undo(self, report: Maintenance) -> Undone:
-        """Take back what a run of `maintain()` removed and mended, the last write first, by new versions.
+        """Undo what a run of `maintain()` removed and repaired, the last write first, by new versions.
 
         What has changed since, and what was thinned meanwhile, is left as it is and counted.
         """
-        return cast("Undone", self._transport.call("retention.undo", {"report": report}))
+        return cast("Undone", self._call("retention.undo", locals()))
 
 
-class RemoteArchive:
+class RemoteArchive(RemoteCollection):
     """The archives of a view's tenant, at the address of the setting `archive`."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def list(
         self, *, user: str | None = None, agent: str | None = None, room: str | None = None
     ) -> "list[ArchiveEntry]":
         """Return the archives, oldest first: all, or those that hold something of a user, agent and room."""
-        return cast(
-            "list[ArchiveEntry]", self._transport.call("archive.list", {"user": user, "agent": agent, "room": room})
-        )
+        return cast("list[ArchiveEntry]", self._call("archive.list", locals()))
 
     def restore(self, name: str) -> Restored:
         """Restore everything in an archive; records that exist stay as they are, so repeating it is harmless.
 
         The archive is read and checked as a whole first: one that is damaged restores nothing.
         """
-        return cast("Restored", self._transport.call("archive.restore", {"name": name}))
+        return cast("Restored", self._call("archive.restore", locals()))
 
     def search(self, query: str, *, limit: int = 10) -> "list[ArchiveHit]":
         """Return archived records of this scope that have the words of a question, the most of them first.
 
         Archives are read one after the other; there is no index of them.
         """
-        return cast("list[ArchiveHit]", self._transport.call("archive.search", {"query": query, "limit": limit}))
+        return cast("list[ArchiveHit]", self._call("archive.search", locals()))
 
 
-class RemoteWorking:
+class RemoteWorking(RemoteCollection):
     """What an agent has at hand within a scope: messages, actions, thoughts, to-dos and free values."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def think(self, text: str, *, step: str = "THINK", metadata: Mapping[str, Any] | None = None) -> Receipt:
         """Remember a step of reasoning: THINK, ACT, OBSERVE or ANSWER (which is kept as FINAL)."""
-        return cast(
-            "Receipt", self._transport.call("working.think", {"text": text, "step": step, "metadata": metadata})
-        )
+        return cast("Receipt", self._call("working.think", locals()))
 
     def limits(self) -> WorkingLimits:
         """Return how much pruning leaves: what `limit` set, else 100 messages, 50 actions and 200 thoughts.
 
         `enforced` names those that `limit` set, which hold after every write.
         """
-        return cast("WorkingLimits", self._transport.call("working.limits", {}))
+        return cast("WorkingLimits", self._call("working.limits", locals()))
 
     def limit(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> WorkingLimits:
-        """Hold at most so many here from now on, in every process and over restarts; what is not given stays as it is.
+        """Limit this workbench from now on, in every process and over restarts; what is not given stays as it is.
 
         What is too much leaves at once, and after each message, action or thought that is added in exactly this scope,
         by the workbench or otherwise (after a batch: with the next one). What leaves, and what stays, is as with `prune`.
         """
-        return cast(
-            "WorkingLimits",
-            self._transport.call(
-                "working.limit",
-                {"max_messages": max_messages, "max_actions": max_actions, "max_thoughts": max_thoughts},
-            ),
-        )
+        return cast("WorkingLimits", self._call("working.limit", locals()))
 
     def unlimit(self) -> bool:
-        """Take the limits of this workbench away; False when it had none."""
-        return cast("bool", self._transport.call("working.unlimit", {}))
+        """Remove the limits of this workbench; False when it had none."""
+        return cast("bool", self._call("working.unlimit", locals()))
 
     def prune(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> Pruned:
-        """Let the oldest leave in one transaction until no more than this is left; `limits()` where nothing is given.
+        """Remove the oldest in one transaction until no more than this is left; by `limits()` where nothing is given.
 
         Pinned records, system messages and the newest turn stay, and count; a tool call and its results leave together.
         What was learned from messages stays known. The result says what left, and `memory.undo(pruned.receipt)` brings it
         back.
         """
-        return cast(
-            "Pruned",
-            self._transport.call(
-                "working.prune",
-                {"max_messages": max_messages, "max_actions": max_actions, "max_thoughts": max_thoughts},
-            ),
-        )
+        return cast("Pruned", self._call("working.prune", locals()))
 
     def clear(self) -> int:
         """End everything on the workbench, its values and limits too; returns how many.
 
         Other kinds stay, and so does what was learned from the messages: `memory.clear()` ends everything.
         """
-        return cast("int", self._transport.call("working.clear", {}))
+        return cast("int", self._call("working.clear", locals()))
 
     def stats(self) -> WorkingStats:
         """Return the workbench in numbers."""
-        return cast("WorkingStats", self._transport.call("working.stats", {}))
+        return cast("WorkingStats", self._call("working.stats", locals()))
 
     def export(self) -> dict[str, Any]:
         """Return everything on the workbench as one JSON value with a format version, limits included.
 
         It is what is now, without older versions; `memory.export` takes those too.
         """
-        return cast("dict[str, Any]", self._transport.call("working.export", {}))
+        return cast("dict[str, Any]", self._call("working.export", locals()))
 
     def import_(self, exported: Mapping[str, Any]) -> Receipt:
         """Make the workbench what an export says, in one transaction; what is not in it ends.
@@ -1919,7 +1316,7 @@ class RemoteWorking:
         learned from what comes in. In a room, the room's limits become those of the export. `memory.undo(receipt)` takes
         the records back. What is no export, damaged, or of a newer format raises `InvalidInput` and changes nothing.
         """
-        return cast("Receipt", self._transport.call("working.import_", {"exported": exported}))
+        return cast("Receipt", self._call("working.import_", locals()))
 
     @property
     def messages(self) -> RemoteMessages:
@@ -1948,11 +1345,8 @@ class RemoteWorking:
 
 
 @usual_spellings
-class RemoteMemory:
+class RemoteMemory(RemoteCollection):
     """What an agent remembers, seen through one scope."""
-
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
 
     def compose(
         self,
@@ -1965,18 +1359,13 @@ class RemoteMemory:
     ) -> State:
         """Ask the providers about a message, side by side, and return what they say as one state.
 
-        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is told,
+        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is included,
         and what is recalled comes from all rooms of that user. `include` takes only those it names, private ones too; `exclude` leaves some out; a name that is not there raises
         `NotFound`. One that fails or takes too long is left out and stands in `State.failures`. A state is kept for five
         minutes and given again for the same message, until something within reach is written, by any process; `fresh`
         asks anew.
         """
-        return cast(
-            "State",
-            self._transport.call(
-                "compose", {"message": message, "user": user, "include": include, "exclude": exclude, "fresh": fresh}
-            ),
-        )
+        return cast("State", self._call("compose", locals()))
 
     def context(
         self,
@@ -2004,24 +1393,7 @@ class RemoteMemory:
         instead of numbers before each item. A budget that is too small for the system prompt or the fence raises
         `InvalidInput`.
         """
-        return cast(
-            "Context",
-            self._transport.call(
-                "context",
-                {
-                    "query": query,
-                    "max_tokens": max_tokens,
-                    "recall": recall,
-                    "user": user,
-                    "system": system,
-                    "template": template,
-                    "counter": counter,
-                    "at": at,
-                    "threshold": threshold,
-                    "ids": ids,
-                },
-            ),
-        )
+        return cast("Context", self._call("context", locals()))
 
     def ask(
         self,
@@ -2041,59 +1413,45 @@ class RemoteMemory:
         beyond the day's ceiling, or when it fails, the answer is what the best records say themselves, and `threshold` is how
         sure recall must be of them, from 0 to 1.
         """
-        return cast(
-            "Answer",
-            self._transport.call(
-                "ask",
-                {
-                    "question": question,
-                    "max_tokens": max_tokens,
-                    "recall": recall,
-                    "user": user,
-                    "at": at,
-                    "threshold": threshold,
-                    "model": model,
-                },
-            ),
-        )
+        return cast("Answer", self._call("ask", locals()))
 
     def history(self, id: str, *, quarantined: bool = False) -> list[Record]:
         """Return all versions of a record, oldest first; a record that was never there raises `NotFound`.
 
         Versions that are or were in quarantine come only with `quarantined`.
         """
-        return cast("list[Record]", self._transport.call("history", {"id": id, "quarantined": quarantined}))
+        return cast("list[Record]", self._call("history", locals()))
 
     def changes(self, *, after: datetime | str | None = None, limit: int = 100) -> list[ChangeEvent]:
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
-        loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
+        loss. Quarantined records are left out; imported ones are listed at their own times. Expiry is no change.
         """
-        return cast("list[ChangeEvent]", self._transport.call("changes", {"after": after, "limit": limit}))
+        return cast("list[ChangeEvent]", self._call("changes", locals()))
 
     def snapshot(self, name: str) -> datetime:
         """Name the present state of the whole tenant, for `as_of`, `diff` and `rollback`; returns its system time."""
-        return cast("datetime", self._transport.call("snapshot", {"name": name}))
+        return cast("datetime", self._call("snapshot", locals()))
 
     def snapshots(self) -> dict[str, datetime]:
         """Return the names of snapshots with their system times, oldest first."""
-        return cast("dict[str, datetime]", self._transport.call("snapshots", {}))
+        return cast("dict[str, datetime]", self._call("snapshots", locals()))
 
     def diff(self, before: str | datetime, after: str | datetime | None = None) -> Diff:
         """Return what was added, removed and changed in this scope from one moment to another, or until now."""
-        return cast("Diff", self._transport.call("diff", {"before": before, "after": after}))
+        return cast("Diff", self._call("diff", locals()))
 
     def rollback(self, to: str | datetime) -> Receipt:
         """Make this scope what it was known to be at a snapshot or a moment, by new versions; nothing is lost."""
-        return cast("Receipt", self._transport.call("rollback", {"to": to}))
+        return cast("Receipt", self._call("rollback", locals()))
 
     def undo(self, receipt: Receipt) -> Receipt:
-        """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
+        """Undo one write, by new versions; a record that was changed since raises `VersionConflict`.
 
         What was learned since is no conflict: it goes with what it was learned from.
         """
-        return cast("Receipt", self._transport.call("undo", {"receipt": receipt}))
+        return cast("Receipt", self._call("undo", locals()))
 
     def erase(
         self,
@@ -2111,26 +1469,22 @@ class RemoteMemory:
         refused.
 
         With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
-        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and audit
-        lines lose what tells of it. No view of the past, undo or roll-back brings it back. The receipt says what was
-        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
-        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
-        removed; the receipt counts the records, versions and keys that would go, and the sessions that would change.
+        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and lines of
+        the audit trail are redacted. No view of the past, undo or roll-back brings it back. The receipt says what was
+        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. An
+        unknown user gets an empty receipt; without a target it is an error. An interrupted erasure goes on when it is
+        asked for again, or by `maintain()`. With `dry_run` nothing is removed; the receipt counts the records, versions
+        and keys that would go, and the sessions that would change.
         """
-        return cast(
-            "ErasureReceipt",
-            self._transport.call(
-                "erase", {"user": user, "room": room, "agent": agent, "tenant": tenant, "ids": ids, "dry_run": dry_run}
-            ),
-        )
+        return cast("ErasureReceipt", self._call("erase", locals()))
 
     def verify(self) -> Check:
         """Check that the file is sound, that records, words, vectors and jobs agree, and that no vector is missing."""
-        return cast("Check", self._transport.call("verify", {}))
+        return cast("Check", self._call("verify", locals()))
 
     def stats(self) -> Stats:
-        """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
-        return cast("Stats", self._transport.call("stats", {}))
+        """Count what this tenant holds, and measure the store; keys on a server that cannot be reached are not counted."""
+        return cast("Stats", self._call("stats", locals()))
 
     def spending(self, *, days: int = 30, backlog: bool = False) -> Spending:
         """Return what this tenant spent on models on the latest days (UTC), by day and purpose.
@@ -2138,7 +1492,7 @@ class RemoteMemory:
         `left` says what may still be spent today under the settings' `spend_daily_tokens`. With `backlog`, also what the
         messages that wait to be learned from would take at the most; nobody is asked for that.
         """
-        return cast("Spending", self._transport.call("spending", {"days": days, "backlog": backlog}))
+        return cast("Spending", self._call("spending", locals()))
 
     def maintain(self, *, dry_run: bool = False) -> Maintenance:
         """Reclaim what has expired and run the policies of this scope and of narrower ones, in short steps.
@@ -2147,7 +1501,7 @@ class RemoteMemory:
         `retention.undo`; `dry_run=True` tells what would be done. A run or an
         erasure that was interrupted is ended by the next one.
         """
-        return cast("Maintenance", self._transport.call("maintain", {"dry_run": dry_run}))
+        return cast("Maintenance", self._call("maintain", locals()))
 
     def add(
         self,
@@ -2180,38 +1534,14 @@ class RemoteMemory:
         `on_conflict` says what happens when `id` is taken: `error`, `ignore` (the record stays) or `replace` (a new
         version). `key` makes a retry harmless: a second write under it returns the first one's receipt.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "add",
-                {
-                    "text": text,
-                    "kind": kind,
-                    "data": data,
-                    "metadata": metadata,
-                    "occurred_at": occurred_at,
-                    "valid_from": valid_from,
-                    "valid_to": valid_to,
-                    "id": id,
-                    "on_conflict": on_conflict,
-                    "pinned": pinned,
-                    "importance": importance,
-                    "ttl": ttl,
-                    "source": source,
-                    "trust": trust,
-                    "embedding": embedding,
-                    "learn": learn,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("add", locals()))
 
     def add_many(self, items: Iterable[str | Mapping[str, Any]], *, key: str | None = None) -> Receipt:
         """Remember many texts in one transaction, in the order given: all of them or none.
 
         An item is a text, or a mapping of `add`'s arguments. Facts and documents are added one by one.
         """
-        return cast("Receipt", self._transport.call("add_many", {"items": items, "key": key}))
+        return cast("Receipt", self._call("add_many", locals()))
 
     def update(
         self,
@@ -2239,36 +1569,11 @@ class RemoteMemory:
         their chunks, facts, relationships, summaries) keeps its text and data: their own verbs change those. With `expected_version` a record that
         has another version raises `VersionConflict`; without it the current version is changed.
         """
-        return cast(
-            "Receipt",
-            self._transport.call(
-                "update",
-                {
-                    "id": id,
-                    "text": text,
-                    "kind": kind,
-                    "data": data,
-                    "metadata": metadata,
-                    "occurred_at": occurred_at,
-                    "valid_from": valid_from,
-                    "valid_to": valid_to,
-                    "pinned": pinned,
-                    "importance": importance,
-                    "ttl": ttl,
-                    "source": source,
-                    "trust": trust,
-                    "embedding": embedding,
-                    "expected_version": expected_version,
-                    "key": key,
-                },
-            ),
-        )
+        return cast("Receipt", self._call("update", locals()))
 
     def delete(self, id: str, *, expected_version: int | None = None, key: str | None = None) -> Receipt:
         """End a record; its versions stay for views of the past until retention or erasure removes them."""
-        return cast(
-            "Receipt", self._transport.call("delete", {"id": id, "expected_version": expected_version, "key": key})
-        )
+        return cast("Receipt", self._call("delete", locals()))
 
     def delete_where(
         self,
@@ -2282,29 +1587,15 @@ class RemoteMemory:
         valid_at: datetime | None = None,
     ) -> int:
         """End every record in this scope that the filter means; returns how many. To end all of them say `clear()`."""
-        return cast(
-            "int",
-            self._transport.call(
-                "delete_where",
-                {
-                    "kind": kind,
-                    "ids": ids,
-                    "after": after,
-                    "before": before,
-                    "metadata": metadata,
-                    "pinned": pinned,
-                    "valid_at": valid_at,
-                },
-            ),
-        )
+        return cast("int", self._call("delete_where", locals()))
 
     def clear(self) -> int:
         """End every record in this scope; returns how many. The memory stays usable, and its past readable."""
-        return cast("int", self._transport.call("clear", {}))
+        return cast("int", self._call("clear", locals()))
 
     def get(self, id: str, *, known_at: datetime | None = None, valid_at: datetime | None = None) -> Record:
         """Return a record; one that is not in this scope, deleted or expired raises `NotFound`."""
-        return cast("Record", self._transport.call("get", {"id": id, "known_at": known_at, "valid_at": valid_at}))
+        return cast("Record", self._call("get", locals()))
 
     def list(
         self,
@@ -2326,24 +1617,7 @@ class RemoteMemory:
         these are the facts that hold now, or at `valid_at`; `facts.list(current_only=False)` gives what ended too. What is
         kept beside records about what became of them comes only with `kind="revision"` or by its id.
         """
-        return cast(
-            "list[Record]",
-            self._transport.call(
-                "list",
-                {
-                    "kind": kind,
-                    "ids": ids,
-                    "after": after,
-                    "before": before,
-                    "metadata": metadata,
-                    "pinned": pinned,
-                    "limit": limit,
-                    "offset": offset,
-                    "known_at": known_at,
-                    "valid_at": valid_at,
-                },
-            ),
-        )
+        return cast("list[Record]", self._call("list", locals()))
 
     def count(
         self,
@@ -2360,21 +1634,7 @@ class RemoteMemory:
 
         Of `kind="fact"` these are the facts that hold, as in `list()`; `facts.count()` counts one from several rooms once.
         """
-        return cast(
-            "int",
-            self._transport.call(
-                "count",
-                {
-                    "kind": kind,
-                    "after": after,
-                    "before": before,
-                    "metadata": metadata,
-                    "pinned": pinned,
-                    "known_at": known_at,
-                    "valid_at": valid_at,
-                },
-            ),
-        )
+        return cast("int", self._call("count", locals()))
 
     def search(
         self,
@@ -2403,29 +1663,7 @@ class RemoteMemory:
         the model put the question into searches first. Where they fail, the search goes on without them; a memory that
         has none raises `InvalidInput`.
         """
-        return cast(
-            "list[Hit]",
-            self._transport.call(
-                "search",
-                {
-                    "query": query,
-                    "kind": kind,
-                    "ids": ids,
-                    "limit": limit,
-                    "after": after,
-                    "before": before,
-                    "metadata": metadata,
-                    "threshold": threshold,
-                    "mode": mode,
-                    "at": at,
-                    "known_at": known_at,
-                    "valid_at": valid_at,
-                    "explain": explain,
-                    "rerank": rerank,
-                    "rewrite": rewrite,
-                },
-            ),
-        )
+        return cast("list[Hit]", self._call("search", locals()))
 
     def similar(
         self,
@@ -2440,34 +1678,19 @@ class RemoteMemory:
         valid_at: datetime | None = None,
     ) -> "list[Hit]":
         """Return the records whose vectors are nearest to the given one; scores are cosines, from `threshold` up."""
-        return cast(
-            "list[Hit]",
-            self._transport.call(
-                "similar",
-                {
-                    "vector": vector,
-                    "threshold": threshold,
-                    "limit": limit,
-                    "kind": kind,
-                    "ids": ids,
-                    "metadata": metadata,
-                    "known_at": known_at,
-                    "valid_at": valid_at,
-                },
-            ),
-        )
+        return cast("list[Hit]", self._call("similar", locals()))
 
     def rooms(self, *, prefix: str = "") -> "list[str]":
         """Return the rooms that have a record in this scope, sorted; with `prefix`, those whose names begin with it."""
-        return cast("list[str]", self._transport.call("rooms", {"prefix": prefix}))
+        return cast("list[str]", self._call("rooms", locals()))
 
     def users(self) -> "list[str]":
         """Return the users that have a record in this scope, sorted."""
-        return cast("list[str]", self._transport.call("users", {}))
+        return cast("list[str]", self._call("users", locals()))
 
     def agents(self) -> "list[str]":
         """Return the agents that have a record in this scope, sorted."""
-        return cast("list[str]", self._transport.call("agents", {}))
+        return cast("list[str]", self._call("agents", locals()))
 
     @property
     def messages(self) -> RemoteMessages:

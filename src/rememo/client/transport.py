@@ -96,7 +96,7 @@ class Transport:
     def stream(
         self, path: str, query: list[tuple[str, str]] | None = None, headers: Mapping[str, str] | None = None
     ) -> "Generator[httpx.Response]":
-        """Lend a streamed response."""
+        """Open a streamed response for the block."""
         params: Any = [*self._scope_query(), *(query or [])]
         with (
             self._translate_errors(),
@@ -157,6 +157,17 @@ def _decode_response(spec: OperationSpec, content: bytes) -> Any:
 def _wrapper_model(wrapper_key: str, returns: Any) -> Any:
     fields: dict[str, Any] = {wrapper_key: (returns, ...)}
     return create_model("Wrapping", **fields)
+
+
+class RemoteCollection:
+    """What a server offers under one name."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    def _call(self, call: str, arguments: Mapping[str, Any]) -> Any:
+        """Call a method on the server with the local variables of the method that stands for it."""
+        return self._transport.call(call, {name: value for name, value in arguments.items() if name != "self"})
 
 
 def open_http_client(url: str, key: str | None, timeout: float) -> "httpx.Client":

@@ -1,7 +1,6 @@
 """Typed values over HTTP: the same class, on a view of remote records."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import UnionType
 from typing import Any, NoReturn, cast
@@ -21,12 +20,6 @@ from rememo.working.type_schema import V
 from rememo.working.typed import Typed
 
 _MAX_BYTES = 2**40
-
-
-@dataclass(frozen=True, slots=True)
-class _Revision:
-    record: Record
-    changes: Mapping[str, Any]
 
 
 class RemoteView:
@@ -68,21 +61,17 @@ class RemoteView:
         """Create records."""
         return self._transport.call("add", items[0])
 
-    def revise(self, record: str | Record, changes: Mapping[str, Any], expected: int | None = None) -> Any:
-        """Update a record by its id, or return the write of a record's revision, as an engine does."""
-        if isinstance(record, Record):
-            return _Revision(record, changes)
-        return self._transport.call("update", {"id": record, "expected_version": expected, **changes})
+    def revise(self, id: str, changes: Mapping[str, Any], expected: int | None = None) -> Receipt:
+        """Update a record."""
+        return self._transport.call("update", {"id": id, "expected_version": expected, **changes})
 
     def remove(self, id: str) -> Receipt:
         """Delete a record."""
         return self._transport.call("delete", {"id": id})
 
-    def commit(self, writes: Sequence[_Revision | Remove]) -> Receipt:
-        """Execute one write."""
+    def commit(self, writes: Sequence[Remove]) -> Receipt:
+        """Delete a record at the version that was read."""
         [write] = writes
-        if isinstance(write, _Revision):
-            return self.revise(write.record.id, write.changes, write.record.version)
         return self._transport.call("delete", {"id": write.id, "expected_version": write.expected})
 
     def find(self, id: str, *, known_at: datetime | None = None) -> Record | None:

@@ -19,7 +19,7 @@ _SEARCHABLE_LENGTH = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Action(RecordWrapper):
-    """An action as it stands in a record."""
+    """An action, read from its record."""
 
     @property
     def tool(self) -> str:
@@ -112,11 +112,10 @@ class Actions(Collection):
                 if value not in (None, {}, [])
             ),
         ]
-        fields: dict[str, Any] = {
-            "text": "\n".join(parts), "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": to_utc_or_none(at, "at"), "id": id,
-            "pinned": pinned, "importance": importance, "source": source, "trust": trust,
-        }  # fmt: skip
-        receipt = self._view.put([fields], key)
+        receipt = self._add_record(
+            key, text="\n".join(parts), data=data, metadata=metadata, occurred_at=to_utc_or_none(at, "at"), id=id,
+            pinned=pinned, importance=importance, source=source, trust=trust,
+        )  # fmt: skip
         enforce_limits(self._view, (self.kind,), receipt)
         return receipt
 

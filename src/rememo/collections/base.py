@@ -55,6 +55,10 @@ class Collection(ViewHolder):
             raise NotFound(f"there is no {self.kind} {id!r} in this scope")
         return record
 
+    def _add_record(self, key: str | None, **fields: Any) -> Receipt:
+        """Add a record of this kind."""
+        return self._view.put([{"kind": self.kind, **fields}], key)
+
     def _change(
         self,
         id: str,
@@ -183,7 +187,7 @@ def check_priority(value: object) -> int:
 
 
 def to_iso(value: object, field: str) -> str | None:
-    """Return a time as it stands in data: UTC, so that texts sort as the times do."""
+    """Return a time as data holds it: in UTC, so that texts sort as the times do."""
     return None if value is None else to_utc(value, field).isoformat()
 
 

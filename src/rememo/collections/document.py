@@ -29,7 +29,7 @@ def own_texts(record: Record, name: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Document(RecordWrapper):
-    """A document as it stands in a record; its text is in its chunks."""
+    """A document, read from its record; its text is in its chunks."""
 
     @property
     def id(self) -> str:
@@ -131,7 +131,7 @@ class Passage:
     score: float
     """From 0 to 1, comparable within one search."""
     reasons: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What each part of recall lent to the score."""
+    """What each part of recall contributed to the score."""
 
     @property
     def text(self) -> str:

@@ -30,7 +30,7 @@ def _read(view: View, conditions: tuple[Condition, ...]) -> list[Record]:
 
 
 def _facts_beside_bound(view: View, at: datetime) -> list[Record]:
-    """Return facts of this view that bound writers told, with those that hold beside them and say something else."""
+    """Return facts of this view that bound writers added, with current ones that contradict them."""
     current = data_equals("status", "current")
     bound_facts = _read(view, (Condition("data", (BOUND,), "$exists", True), current))
     groups_of_bound = {group_of(record) for record in bound_facts if is_fact(record) and holds(record, at)}

@@ -48,7 +48,7 @@ class Facts(ViewHolder):
         wording: str | None = None,
         key: str | None = None,
     ) -> Receipt:
-        """Hold something to be so; an equal fact gathers the sources and the confidence, 1 - (1-a)(1-b).
+        """Add a fact; an equal one gets the new sources too, and the combined confidence 1 - (1-a)(1-b).
 
         "I" and "user" are the view's user, and wordings such as "moved to" become the predicate they mean. Without
         `valid_from` it counts as said now. A contradiction is settled by the predicate's policy before this returns.
@@ -82,8 +82,10 @@ class Facts(ViewHolder):
             wording=None if wording is None else self._check_text(wording, "wording"),
             bound=self._view.bound,
         )
-        given = [self._source(source) for source in check_many(sources, "sources")]
-        statements = [replace(statement, source=source, name=name_of or "hand") for source in given] or [statement]
+        checked_sources = [self._source(source) for source in check_many(sources, "sources")]
+        statements = [replace(statement, source=source, name=name_of or "hand") for source in checked_sources] or [
+            statement
+        ]
         groups = [changes.add(about, name, statement) for statement in statements]
         settled = reconcile(self._view.engine, changes, key=name_of)
         receipt = settled.receipt(settled.places[groups[-1], statements[-1].key])
@@ -105,8 +107,8 @@ class Facts(ViewHolder):
         """
         self._need_writable("facts.update()")
         fact = self.get(id)
-        given = {"confidence": confidence, "begin": valid_from, "end": valid_to}
-        fixed = {name: value for name, value in given.items() if value is not UNSET}
+        changes_given = {"confidence": confidence, "begin": valid_from, "end": valid_to}
+        fixed = {name: value for name, value in changes_given.items() if value is not UNSET}
         if not fixed and object is UNSET and wording is UNSET:
             raise InvalidInput("update() was given nothing to change")
         if "confidence" in fixed:
@@ -140,9 +142,9 @@ class Facts(ViewHolder):
             statement = replace(statement, begin=begin, end=end, said=max(statement.said for statement in before))
         else:
             # It is kept with what it amends, and decides no more than that does.
-            held = bound_labels(fact.record)
-            both = tuple(name for name in LABELS if name in held or name in self._view.bound)
-            statement = replace(statement, bound=both, amends=held if held != both else None)
+            labels = bound_labels(fact.record)
+            both = tuple(name for name in LABELS if name in labels or name in self._view.bound)
+            statement = replace(statement, bound=both, amends=labels if labels != both else None)
         if "confidence" not in fixed:
             statement = replace(statement, confidence=fact.confidence)
         changes = FactChanges(self._view.scope.tenant)
@@ -157,8 +159,8 @@ class Facts(ViewHolder):
         if not isinstance(conflict, Conflict):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"resolve() takes a conflict that conflicts() returned, not {type(conflict).__name__}")
         wanted = keep.id if isinstance(keep, Fact) else keep
-        kept = [fact for fact in conflict.facts if wanted == fact.id or folded(wanted) == folded(fact.object)]
-        if not kept:
+        kept_facts = [fact for fact in conflict.facts if wanted == fact.id or folded(wanted) == folded(fact.object)]
+        if not kept_facts:
             # By their ids: whoever may settle a conflict over a wire need not have the right to read it.
             choices = ", ".join(fact.id for fact in conflict.facts)
             raise InvalidInput(f"{wanted!r} is none of the facts in this conflict; keep one of {choices}")
@@ -169,7 +171,7 @@ class Facts(ViewHolder):
             )
         changes, now = FactChanges(self._view.scope.tenant), self._view.engine.now()
         for fact in conflict.facts:
-            if folded(fact.object) == folded(kept[0].object):
+            if folded(fact.object) == folded(kept_facts[0].object):
                 continue
             times = [
                 Statement.from_dict(statement, fact.record.scope).said for statement in fact.record.data["statements"]
@@ -186,7 +188,7 @@ class Facts(ViewHolder):
                 amends=bound_labels(fact.record),
             )
             changes.add(fact.subject, fact.predicate, refusal)
-        return reconcile(self._view.engine, changes).receipt(kept[0].id)
+        return reconcile(self._view.engine, changes).receipt(kept_facts[0].id)
 
     def policy(self, predicate: str, mode: Policy | None = None) -> Policy:
         """Return how contradictions of a predicate are treated in this tenant, or set it and settle what is there.
@@ -280,21 +282,21 @@ class Facts(ViewHolder):
         check_flag(current_only, "current_only")
         if known_at is None:
             self._view.wait_for_extraction()
-        moment = self._effective_time(known_at)
+        at = self._effective_time(known_at)
         if valid_at is not None:
             status = () if not current_only else (Condition("data", ("status",), "$ne", "retracted"),)
             filters = [self._filter(conditions + status, known_at, valid_at)]
         elif current_only:
-            shown = (Condition("data", ("status",), "$in", list(_SHOWN)),)
+            is_shown = (Condition("data", ("status",), "$in", list(_SHOWN)),)
             ending = (data_equals("status", "superseded"),)
             # What will be superseded one day still holds today.
-            filters = [self._filter(conditions + shown, known_at), self._filter(conditions + ending, known_at, moment)]
+            filters = [self._filter(conditions + is_shown, known_at), self._filter(conditions + ending, known_at, at)]
         else:
             filters = [self._filter(conditions, known_at)]
         facts: list[Fact] = []
         for filter in filters:
-            held = current_only and valid_at is None
-            facts += read_facts(self._view.engine, filter, limit, moment, least, held=held)
+            holding_only = current_only and valid_at is None
+            facts += read_facts(self._view.engine, filter, limit, at, least, held=holding_only)
         facts.sort(key=lambda fact: fact.record.at)
         return facts if limit is None else facts[-limit:]
 
@@ -315,14 +317,14 @@ class Facts(ViewHolder):
         With `model`, the memory's language model is asked too, and what it adds comes after what rules found; raises
         `ModelFailed` or `OverBudget` when it gives nothing.
         """
-        moment = self._view.engine.now() if at is None else to_utc(at, "at")
+        said_at = self._view.engine.now() if at is None else to_utc(at, "at")
         who = self._speaker if speaker is None else self._check_text(speaker, "speaker")
         checked_text = self._check_text(text, "text")
-        facts = extract(checked_text, speaker=who, at=moment)
+        facts = extract(checked_text, speaker=who, at=said_at)
         if not model:
             return facts
         return facts + extract_more(
-            self._view.engine, self._view.scope.tenant, facts, checked_text, speaker=who, at=moment
+            self._view.engine, self._view.scope.tenant, facts, checked_text, speaker=who, at=said_at
         )
 
     # ---- inside
@@ -382,8 +384,8 @@ class Facts(ViewHolder):
 
     def _with_redactions(self, receipt: Receipt, *texts: str) -> Receipt:
         """Return a receipt that says what was taken out of what a caller gave."""
-        taken = self._view.engine.drafts.redact("\n".join(texts))[1]
-        return replace(receipt, redacted=dict(taken)) if taken else receipt
+        redactions = self._view.engine.drafts.redact("\n".join(texts))[1]
+        return replace(receipt, redacted=dict(redactions)) if redactions else receipt
 
     def _need_writable(self, verb: str) -> None:
         self._view.need_present()

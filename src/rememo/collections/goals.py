@@ -1,4 +1,4 @@
-"""Goals: what an agent is after."""
+"""Goals: what an agent is to reach."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from rememo.model.unset import UNSET, Unset
 
 @dataclass(frozen=True, slots=True)
 class Goal(PlanItem):
-    """A goal as it stands in a record."""
+    """A goal, read from its record."""
 
 
 class Goals(PlanCollection):
@@ -41,11 +41,9 @@ class Goals(PlanCollection):
         if parent is not None:
             self._need_parent(parent)
         data = drop_none(status="open", priority=check_priority(priority), due=to_iso(due, "due"), parent=parent)
-        fields: dict[str, Any] = {
-            "text": text, "kind": self.kind, "data": data, "metadata": metadata, "id": id, "pinned": pinned,
-            "importance": importance,
-        }  # fmt: skip
-        return self._view.put([fields], key)
+        return self._add_record(
+            key, text=text, data=data, metadata=metadata, id=id, pinned=pinned, importance=importance
+        )
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Goal:
         """Return a goal; one that is not in this scope raises `NotFound`."""
@@ -67,19 +65,19 @@ class Goals(PlanCollection):
         changed = self._changed_data(id, status, priority, parent)
         if due is not UNSET:
             changed["due"] = to_iso(due, "due")
-        whole = self._changed_text(text)
-        if not changed and not whole:
+        text_change = self._changed_text(text)
+        if not changed and not text_change:
             raise InvalidInput("update() was given nothing to change")
         return self._change(
-            id, lambda record: whole | {"data": drop_none(**record.data | changed)}, expected_version, key
+            id, lambda record: text_change | {"data": drop_none(**record.data | changed)}, expected_version, key
         )
 
     def done(self, id: str, *, key: str | None = None) -> Receipt:
-        """Say that a goal is reached."""
+        """Mark a goal as done."""
         return self._set_status(id, "done", key)
 
     def drop(self, id: str, *, key: str | None = None) -> Receipt:
-        """Give a goal up."""
+        """Mark a goal as dropped."""
         return self._set_status(id, "dropped", key)
 
     def open(self, *, limit: int = 100) -> "list[Goal]":

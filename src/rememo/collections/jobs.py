@@ -36,7 +36,7 @@ class Jobs(ViewHolder):
         return jobs[0]
 
     def retry(self, id: str) -> Job:
-        """Let a dead job be tried again from now on, as often as a new one, and return it."""
+        """Retry a dead job, as often as a new one, and return it."""
         self._view.need_present()
         job = self.get(id)
         if not self._view.engine.store.requeue(self._view.scope.tenant, id, self._view.engine.now()):

@@ -132,7 +132,7 @@ class RoomLimits(ViewHolder):
         return self._view.engine.kv.delete(self._tenant, self._space, _KEY, self._view.engine.now())
 
     def enforce(self) -> None:
-        """Let what is too much leave: each time in one transaction, and only if nobody was faster."""
+        """Evict what is above the limits: each time in one transaction, and only if no other writer was faster."""
         if self._room is None or (limits := self._stored()) is None:
             return
         functions = _functions.get(self._view.engine, {}).get((self._tenant, self._room), _Functions(None, None))
@@ -168,7 +168,7 @@ class RoomLimits(ViewHolder):
 
 
 def read_limits(stored: object) -> MessageLimits:
-    """Return the limits that a JSON object says; what cannot be meant raises `InvalidInput`."""
+    """Return the limits in a JSON object; invalid ones raise `InvalidInput`."""
     if not isinstance(stored, dict) or set(stored) != set(MessageLimits.__slots__):  # pyright: ignore[reportUnknownArgumentType] - JSON
         raise InvalidInput(f"the limits of a room must have {', '.join(MessageLimits.__slots__)}")
     fields = dict(cast("dict[str, Any]", stored))
@@ -203,8 +203,8 @@ class _Room:
         size = None if everything else min(excess_messages, _AT_ONCE) + _AHEAD
         while True:
             records = self.engine.store.read(self._filter, self.engine.now(), limit=size, oldest=True)
-            whole = size is None or len(records) < size
-            chosen = self._choose(records, excess_messages, strategy, whole=whole)
+            is_last_page = size is None or len(records) < size
+            chosen = self._choose(records, excess_messages, strategy, whole=is_last_page)
             if chosen is not None:
                 return [records[index] for index in sorted(chosen)]
             size = None if size is None or size > _AT_ONCE * 4 else size * 4

@@ -1,4 +1,4 @@
-"""Message: one turn of a conversation, as it stands in a record."""
+"""Message: one turn of a conversation, read from its record."""
 
 from dataclasses import dataclass
 from datetime import datetime

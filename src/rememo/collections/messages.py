@@ -238,7 +238,7 @@ class Messages(Collection):
         return self._limits.get()
 
     def unlimit(self) -> bool:
-        """Take the limits of this room away; False when it had none."""
+        """Remove the limits of this room; False when it had none."""
         return self._limits.remove()
 
     # ---- inside

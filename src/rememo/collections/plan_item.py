@@ -16,7 +16,7 @@ NO_DUE_TIME: Final = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class PlanItem(RecordWrapper):
-    """A goal or a task as it stands in a record."""
+    """A goal or a task, read from its record."""
 
     @property
     def text(self) -> str:

@@ -25,7 +25,7 @@ _PAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class Post(RecordWrapper):
-    """A post as it stands in a record."""
+    """A post, read from its record."""
 
     @property
     def content(self) -> str:
@@ -101,13 +101,12 @@ class Posts(Collection):
         data = drop_none(
             type=check_label(type, "type"), location=location or None, prompt=prompt, image=image, external_id=parts
         )
-        fields: dict[str, Any] = {
-            "text": content, "kind": self.kind, "data": data, "metadata": metadata, "occurred_at": to_utc_or_none(published_at, "published_at"),
-            "id": id if parts is None else self._external_id(parts),
-            "on_conflict": "error" if parts is None else "ignore", "pinned": pinned, "importance": importance,
-        }  # fmt: skip
         with naming_external_id(parts):
-            return self._view.put([fields], key)
+            return self._add_record(
+                key, text=content, data=data, metadata=metadata, occurred_at=to_utc_or_none(published_at, "published_at"),
+                id=id if parts is None else self._external_id(parts),
+                on_conflict="error" if parts is None else "ignore", pinned=pinned, importance=importance,
+            )  # fmt: skip
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Post:
         """Return a post; one that is not in this scope raises `NotFound`."""

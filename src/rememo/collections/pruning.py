@@ -39,7 +39,7 @@ class Pruned:
 
 
 def prune(view: View, limits: WorkingLimits, kinds: Container[str] = LIMITED) -> Pruned:
-    """Let what is too much of some kinds leave, in one transaction; what another changes meanwhile is looked at again."""
+    """Remove the oldest records of some kinds that are too many, in one transaction; repeats when another writer was faster."""
     view.need_present()
     view.need_no_batch("working.prune()")
 
@@ -63,7 +63,7 @@ def prune(view: View, limits: WorkingLimits, kinds: Container[str] = LIMITED) ->
 
 
 def enforce_limits(view: View, kinds: Iterable[str], receipt: Receipt | None = None) -> None:
-    """Let what is too much of some kinds leave, where limits of exactly this scope are to hold after every write.
+    """Remove what is too much of some kinds, where exactly this scope has limits that are enforced after every write.
 
     With a receipt, only when it added something. What was written stands, whatever happens here.
     """

@@ -1,8 +1,8 @@
-"""When something recurring comes round again, by the calendar.
+"""When something recurs, by the calendar.
 
 The n-th time is counted from the first, not from the one before: what is due on the 31st of January is due on the last
 day of February and on the 31st of March again, and what began on a 29th of February comes back to it in leap years.
-"Daily at nine" is nine o'clock where the first due time was told, in summer and in winter; an hour that the clocks skip
+"Daily at nine" is nine o'clock where the first due time was given, in summer and in winter; an hour that the clocks skip
 is taken by the offset before the change, one that comes twice is its first.
 """
 

@@ -68,11 +68,11 @@ class Revisions(ViewHolder):
         return sorted(revisions[:most], key=lambda revision: (revision.at, revision.id))
 
     def confirm(self, id: str, by: str) -> Revised:
-        """Say that the later record `by` did replace what the record `id` says: it counts as certain from now on."""
+        """Confirm that the later record `by` replaced what the record `id` says: it is certain from now on."""
         return self._decide(id, by, "confirmed")
 
     def reject(self, id: str, by: str) -> Revised:
-        """Say that the later record `by` did not replace what `id` says: it holds, and so do the facts it taught."""
+        """Reject that the later record `by` replaced what `id` says: it is current, and so are the facts learned from it."""
         return self._decide(id, by, "rejected")
 
     # ---- inside
@@ -110,7 +110,7 @@ class Revisions(ViewHolder):
         )
 
     def _records(self, id: str | None) -> Iterator[Record]:
-        """Give the revision records of what this view sees, newest first."""
+        """Yield the revision records within this view, newest first."""
         engine, tenant = self._view.engine, self._view.scope.tenant
         filter = self._view.filter(kind=REVISION)
         if id is not None:
@@ -124,10 +124,10 @@ class Revisions(ViewHolder):
 
     def _revisions_of(self, record: Record) -> "list[Revised]":
         """Return the revisions of one record, one for each that made one and that this view sees."""
-        kept = {**revisions_of(record), **rejections_of(record)}
+        revisions_by_key = {**revisions_of(record), **rejections_of(record)}
         decisions = decisions_of(record)
         by: dict[str, tuple[str, Revision]] = {}
-        for key, revision in kept.items():
+        for key, revision in revisions_by_key.items():
             if revision.by not in by or key == made_by(revision.by):
                 by[revision.by] = key, revision
         ids = (record.data["record"], *by)

@@ -52,7 +52,7 @@ class Summaries(Collection):
         return policy
 
     def use(self, summariser: Summariser | None) -> None:
-        """Let a model write the summaries that this process makes from now on, in all tenants; None goes back.
+        """Set the model that writes the summaries of this process, in all tenants; None returns to the extractive ones.
 
         It has a method `summarise(text, *, max_tokens)`. When it raises, or returns nothing, or three times as much as
         asked, the summary is made of sentences instead, and its `fallback` says why.
@@ -132,7 +132,7 @@ class Summaries(Collection):
     def compress(
         self, *, older_than: Duration = "7d", room: str | None = None, max_tokens: int = MAX_TOKENS
     ) -> Compressed:
-        """Let messages older than that leave, each room's into summaries; returns how many, from when to when.
+        """Replace messages older than that by summaries, room by room; returns how many, from when to when.
 
         A summary and the end of its messages (100 at the most) are one transaction, so a large room is not held up.
         Pinned and system messages stay, a tool call stays or leaves with its results, and what was learned stays. Without a
@@ -172,7 +172,7 @@ class Summaries(Collection):
     # ---- inside
 
     def _name(self, room: str | None) -> str:
-        """Return the room that is meant: the one given, else the view's."""
+        """Return the room: the one given, else the view's."""
         bound = self._view.scope.room
         if room is not None:
             return self._view.scope.narrow(room=check_label(room, "room")).room or room

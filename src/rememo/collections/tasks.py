@@ -21,11 +21,11 @@ Recurrence = str | float | timedelta
 
 @dataclass(frozen=True, slots=True)
 class Task(PlanItem):
-    """A task as it stands in a record."""
+    """A task, read from its record."""
 
     @property
     def recurrence(self) -> str | timedelta | None:
-        """How often it comes round: a word of the calendar or a span of time."""
+        """How often it recurs: a word of the calendar or a span of time."""
         value: str | float | None = self.record.data.get("recurrence")
         return value if value is None or isinstance(value, str) else timedelta(seconds=value)
 
@@ -81,11 +81,10 @@ class Tasks(PlanCollection):
             goal=None if goal is None else check_label(goal, "goal"),
             parent=None if parent is None else self._need_parent(parent),
         )
-        fields: dict[str, Any] = {
-            "text": text, "kind": self.kind, "data": data | drop_none(**_timing(due, recurrence)), "metadata": metadata,
-            "id": id, "pinned": pinned, "importance": importance, "source": source, "trust": trust,
-        }  # fmt: skip
-        return self._view.put([fields], key)
+        return self._add_record(
+            key, text=text, data=data | drop_none(**_timing(due, recurrence)), metadata=metadata, id=id, pinned=pinned,
+            importance=importance, source=source, trust=trust,
+        )  # fmt: skip
 
     def get(self, id: str, *, known_at: datetime | None = None) -> Task:
         """Return a task; one that is not in this scope raises `NotFound`."""
@@ -109,23 +108,23 @@ class Tasks(PlanCollection):
         A task cannot become a part of itself or of its own parts.
         """
         changed = self._changed_data(id, status, priority, parent)
-        whole = self._changed_text(text)
+        text_change = self._changed_text(text)
         timed = due is not UNSET or recurrence is not UNSET
-        if not changed and not whole and not timed:
+        if not changed and not text_change and not timed:
             raise InvalidInput("update() was given nothing to change")
 
         def change(record: Record) -> dict[str, Any]:
             data = record.data | changed
             if timed:
                 when = _due_in_zone(record) if due is UNSET else due
-                often = data.get("recurrence") if recurrence is UNSET else recurrence
-                data |= _timing(when, often)
-            return whole | {"data": drop_none(**data)}
+                interval = data.get("recurrence") if recurrence is UNSET else recurrence
+                data |= _timing(when, interval)
+            return text_change | {"data": drop_none(**data)}
 
         return self._change(id, change, expected_version, key)
 
     def done(self, id: str, *, key: str | None = None) -> Receipt:
-        """Say that a task is done; one that is done already is left as it is (`unchanged`).
+        """Mark a task as done; one that is done already stays as it is (`unchanged`).
 
         A recurring one stays open and is due the next time that lies past both its due time and now. When two do the
         same one at once it moves on once.
@@ -139,19 +138,19 @@ class Tasks(PlanCollection):
             # Another was faster: that time is done, and the next one is not ours to do.
             if data.get("status") == "done" or first[0] != data.get("due"):
                 return None
-            done = {"done_at": now.isoformat(), "times_done": data.get("times_done", 0) + 1}
-            often, due = data.get("recurrence"), read_time(record, "due")
+            completion = {"done_at": now.isoformat(), "times_done": data.get("times_done", 0) + 1}
+            interval, due = data.get("recurrence"), read_time(record, "due")
             later = None
-            if often is not None and due is not None:
-                later = next_due(read_time(record, "first") or due, often, max(due, now), data.get("zone"))
+            if interval is not None and due is not None:
+                later = next_due(read_time(record, "first") or due, interval, max(due, now), data.get("zone"))
             if later is None:
-                return {"data": {**data, **done, "status": "done"}}
-            return {"data": {**data, **done, "status": "open", "due": later.isoformat()}}
+                return {"data": {**data, **completion, "status": "done"}}
+            return {"data": {**data, **completion, "status": "open", "due": later.isoformat()}}
 
         return self._change(id, change, None, key)
 
     def drop(self, id: str, *, key: str | None = None) -> Receipt:
-        """Give a task up; a recurring one does not come round again."""
+        """Mark a task as dropped; a recurring one does not recur any more."""
         return self._set_status(id, "dropped", key)
 
     def due(self, now: datetime | None = None, *, limit: int = 100) -> "list[Task]":
@@ -190,12 +189,12 @@ class Tasks(PlanCollection):
 
 def _timing(due: object, recurrence: object) -> dict[str, Any]:
     """Return what data holds of when a task is due; None where nothing is to be held."""
-    often = check_recurrence(recurrence)
+    interval = check_recurrence(recurrence)
     when = to_iso(due, "due")
-    if often is not None and when is None:
+    if interval is not None and when is None:
         raise InvalidInput("recurrence needs a due time to count from; give due= too")
-    zone = zone_of(due) if often in CALENDAR and isinstance(due, datetime | str) else None
-    return {"due": when, "recurrence": often, "first": when if often is not None else None, "zone": zone}
+    zone = zone_of(due) if interval in CALENDAR and isinstance(due, datetime | str) else None
+    return {"due": when, "recurrence": interval, "first": when if interval is not None else None, "zone": zone}
 
 
 def _due_in_zone(record: Record) -> datetime | None:

@@ -18,7 +18,7 @@ _ALSO = {"ANSWER": "FINAL"}
 
 @dataclass(frozen=True, slots=True)
 class Thought(RecordWrapper):
-    """A thought as it stands in a record."""
+    """A thought, read from its record."""
 
     @property
     def step(self) -> str:
@@ -55,11 +55,10 @@ class Thoughts(Collection):
     ) -> Receipt:
         """Remember a step of reasoning: THINK, ACT, OBSERVE, or FINAL (ANSWER) for the answer; small letters will do."""
         check_not_blank(text, "text", most=self._view.engine.settings.max_text_bytes)
-        fields: dict[str, Any] = {
-            "text": text, "kind": self.kind, "data": {"step": _step(step)}, "metadata": metadata, "occurred_at": to_utc_or_none(at, "at"),
-            "id": id, "pinned": pinned, "importance": importance,
-        }  # fmt: skip
-        receipt = self._view.put([fields], key)
+        receipt = self._add_record(
+            key, text=text, data={"step": _step(step)}, metadata=metadata, occurred_at=to_utc_or_none(at, "at"), id=id,
+            pinned=pinned, importance=importance,
+        )  # fmt: skip
         enforce_limits(self._view, (self.kind,), receipt)
         return receipt
 

@@ -26,7 +26,7 @@ class WorkingLimits:
     """Those that were set: they hold after every write. The others hold for `prune` alone."""
 
     def __post_init__(self) -> None:
-        """Refuse numbers that cannot be meant."""
+        """Refuse invalid numbers."""
         for name in LIMITED.values():
             check_limit(getattr(self, name), name, maximum=_MOST)
         if unknown := set(self.enforced) - set(LIMITED.values()):

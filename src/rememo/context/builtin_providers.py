@@ -24,36 +24,36 @@ _LONGEST: Final = 4_000
 
 
 def time(request: ProviderRequest[View]) -> ProviderResponse:
-    """Tell the time: of the moment the state was composed."""
+    """Return the time at which the state was composed."""
     time_text = day_and_time(request.at)
     return ProviderResponse(text=f"It is {time_text}.", values={"time": time_text, "now": request.at.isoformat()})
 
 
 def profile(request: ProviderRequest[View]) -> ProviderResponse | None:
-    """Tell what is known of the user under the user's own label."""
+    """Return what is known of the user under the user's own label."""
     item = gather.profile(request.memory.narrow(request.scope.narrow(user=request.user)))
     return recalled_response(request, "profile", HEADINGS["profile"], [] if item is None else [item])
 
 
 def relationships(request: ProviderRequest[View]) -> ProviderResponse | None:
-    """Tell who has to do with the user and with whom the message names."""
+    """Return the relationships of the user and of whom the message names."""
     items = gather.relationships(_recall_view(request), request.text, limit=RELATIONSHIPS)
     return recalled_response(request, "relationships", "Who has to do with whom:", items)
 
 
 def facts(request: ProviderRequest[View]) -> ProviderResponse | None:
-    """Tell what holds now of the user, and of whom and what the message names."""
+    """Return the current facts about the user, and about whom and what the message names."""
     items = gather.facts(_recall_view(request), request.text, at=request.at, limit=FACTS)
     return recalled_response(request, "facts", HEADINGS["facts"], items)
 
 
 def plans(request: ProviderRequest[View]) -> ProviderResponse | None:
-    """Tell the open goals and tasks, with when they are due."""
+    """Return the open goals and tasks, with when they are due."""
     return recalled_response(request, "plans", HEADINGS["plans"], gather.plans(_recall_view(request), limit=PLANS))
 
 
 def documents(request: ProviderRequest[View]) -> ProviderResponse | None:
-    """Tell the passages of documents that answer the message, best first."""
+    """Return the passages of documents that answer the message, best first."""
     items = gather.passages(
         _recall_view(request), request.text, limit=PASSAGES, at=request.at, kinds=_DOCUMENTS, threshold=FLOOR
     )
@@ -61,7 +61,7 @@ def documents(request: ProviderRequest[View]) -> ProviderResponse | None:
 
 
 def passages(request: ProviderRequest[View]) -> ProviderResponse | None:
-    """Tell what was said or noted earlier that answers the message, in its order; `messages` tells the latest turns."""
+    """Return what was said or noted earlier that answers the message, in its order; `messages` returns the latest turns."""
     recent_ids = {item.id for item in gather.recent(request.memory, RECENT)}
     if request.record is not None:
         recent_ids.add(request.record.id)
@@ -80,7 +80,7 @@ def passages(request: ProviderRequest[View]) -> ProviderResponse | None:
 
 
 def messages(request: ProviderRequest[View]) -> ProviderResponse | None:
-    """Tell the latest turns of the conversation."""
+    """Return the latest turns of the conversation."""
     return recalled_response(
         request, "messages", HEADINGS["recent"], gather.recent(request.memory, RECENT), part="recent"
     )

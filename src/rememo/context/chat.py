@@ -122,9 +122,9 @@ def chat_messages(turns: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list[d
             continue
         called = call_ids(data)
         answered = [results[id] for id in called if id in results]
-        whole = len(answered) == len(called) or index + 1 + len(answered) >= len(turns)
-        if whole or text or data.get("images"):
-            shaped.append(chat_message(role, text, data, calls=whole))
-        if whole:
+        is_complete = len(answered) == len(called) or index + 1 + len(answered) >= len(turns)
+        if is_complete or text or data.get("images"):
+            shaped.append(chat_message(role, text, data, calls=is_complete))
+        if is_complete:
             shaped += [chat_message(*turn) for turn in answered]
     return shaped

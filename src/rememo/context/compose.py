@@ -169,8 +169,8 @@ class Composer:
                 if provider.builtin:
                     continue
                 if pool.hanging(provider):
-                    says = "earlier calls of it were given up and still hang; it is not called again until they end"
-                    answers[provider] = LeftOut(provider.name, "busy", says)
+                    reason = "earlier calls of it were given up and still hang; it is not called again until they end"
+                    answers[provider] = LeftOut(provider.name, "busy", reason)
                     continue
                 call = ProviderCall(provider, provider.function, request, timeout=provider.timeout, changed=changed)
                 calls[call] = provider
@@ -207,8 +207,8 @@ class Composer:
             for call, provider in list(calls.items()):
                 late = call.deadline is not None and monotonic() >= call.deadline
                 if late and pool.abandon(call):
-                    says = f"it did not {'end' if call.begun else 'begin'} within {provider.timeout:g} s"
-                    answers[provider] = LeftOut(provider.name, "slow", says)
+                    reason = f"it did not {'end' if call.begun else 'begin'} within {provider.timeout:g} s"
+                    answers[provider] = LeftOut(provider.name, "slow", reason)
                 elif call.ended:
                     answers[provider] = self._collect_response(provider, call)
                 else:

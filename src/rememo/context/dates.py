@@ -42,5 +42,5 @@ def ago(time: datetime, now: datetime) -> str:
 
 
 def _several(count: float, unit: str) -> str:
-    whole = round(count)
-    return f"{whole} {unit}" if whole == 1 else f"{whole} {unit}s"
+    number = round(count)
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"

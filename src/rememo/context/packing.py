@@ -111,7 +111,7 @@ class Packing:
             self._fill("facts", about, ASIDE, lambda _: 0.0)
 
     def swap_in_turns(self, records: Iterable[Record]) -> None:
-        """Give back what passages cost that are shown as turns now."""
+        """Free the tokens of passages that are shown as turns now."""
         ids = {record.id for record in records}
         for passage in [packed for packed in self.packed if packed.part == "passages" and packed.item.id in ids]:
             self.packed.remove(passage)
@@ -142,7 +142,7 @@ class Packing:
         return aside + [item for item in relationships(self._view, query) if _ends(item) not in recorded_ends]
 
     def _is_outdated(self, record: Record | None) -> bool:
-        """Tell whether all that a fact stands on was revised, as far as the question shows."""
+        """Return whether all sources of a fact were revised, as far as the question shows."""
         sources: list[str] = [] if record is None else record.data.get("sources") or []
         return bool(sources) and self.outdated.issuperset(sources)
 
@@ -150,7 +150,7 @@ class Packing:
 
     def _passages(self, query: str, hits: Sequence[ContextItem]) -> None:
         largest = self._whole // _LARGEST
-        whole = min(largest, max(_WHOLE, self._whole // _WHOLE_SHARE))
+        longest_whole = min(largest, max(_WHOLE, self._whole // _WHOLE_SHARE))
         part = min(largest, max(_EXCERPT, self._whole // _EXCERPT_SHARE))
         terms = self._view.engine.analyzer.query(query[: self._view.engine.settings.max_query_chars])
         weights = term_weights(terms, [hit.text for hit in hits[:_WEIGHED]])
@@ -160,7 +160,7 @@ class Packing:
                 self.left_out += hits[index:]
                 break
             text = hit.text
-            if count(self._counter, text) > whole:
+            if count(self._counter, text) > longest_whole:
                 text = excerpt(text, weights, part, counter=self._counter)
             terms_of_text = self._terms(text)
             if self._is_repeated(terms_of_text, hit.speaker):

@@ -138,7 +138,7 @@ class ProviderPool:
             raise Closed("this memory was closed; open it again with Memory(url)")
 
     def _start_worker(self) -> None:
-        """See to it that somebody takes what is queued; called with the lock held."""
+        """Start or wake a worker for what is queued; called with the lock held."""
         if len(self._queue) > self._idle and self._working + self._idle < MOST_THREADS:
             # Counted as idle before it runs, so that two calls in a row get two threads.
             self._idle += 1
@@ -195,7 +195,7 @@ class ProviderPool:
         return True
 
     def _hand_to_loop(self, call: ProviderCall, result: Awaitable[Any]) -> bool:
-        """Let what a thread returned be waited for on the loop; False when another took the thread's place meanwhile."""
+        """Await what a thread returned on the event loop; False when another thread took this one's place meanwhile."""
         with self._turn:
             abandoned = call.abandoned
             if abandoned:

@@ -23,17 +23,17 @@ def check_response(provider: Provider, answer: object, settings: Settings) -> Pr
     elif isinstance(answer, Mapping):
         parts = cast("Mapping[object, Any]", answer)
         if unknown := [name for name in parts if name not in _PARTS]:
-            says = f"it returned a mapping with {unknown[0]!r}; a mapping may have text, values, data and recalled"
-            return LeftOut(provider.name, "wrong type", shorten(says))
+            reason = f"it returned a mapping with {unknown[0]!r}; a mapping may have text, values, data and recalled"
+            return LeftOut(provider.name, "wrong type", shorten(reason))
         answer = ProviderResponse(**cast("Mapping[str, Any]", parts))
     if not isinstance(answer, ProviderResponse):
-        says = f"it returned {type(answer).__name__}; return text, ProviderResponse(…), a mapping with text, values and data, or None"
-        return LeftOut(provider.name, "wrong type", shorten(says))
+        reason = f"it returned {type(answer).__name__}; return text, ProviderResponse(…), a mapping with text, values and data, or None"
+        return LeftOut(provider.name, "wrong type", shorten(reason))
     most = settings.max_provided_bytes
     # Weighed before it is looked at: walking through very much takes long.
     if _exceeds([answer.text, answer.values, answer.data], most):
-        says = f"it returned more than the {most:,} bytes allowed; return less, or raise max_provided_bytes"
-        return LeftOut(provider.name, "too large", says)
+        reason = f"it returned more than the {most:,} bytes allowed; return less, or raise max_provided_bytes"
+        return LeftOut(provider.name, "too large", reason)
     try:
         return ProviderResponse(
             text=check_text(answer.text, "text", max_bytes=_NO_LIMIT),
@@ -50,9 +50,9 @@ def failed_provider(provider: Provider, error: BaseException) -> LeftOut:
     return LeftOut(provider.name, "failed", shorten(f"{type(error).__name__}: {error}"))
 
 
-def shorten(says: object) -> str:
+def shorten(value: object) -> str:
     """Return a text cut to a bounded length: an error may quote all it was given."""
-    text = str(says)
+    text = str(value)
     return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]} …"
 
 

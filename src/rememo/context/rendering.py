@@ -84,7 +84,7 @@ def render(packed: Iterable[PackedItem], now: datetime, *, parts: Sequence[str] 
 
 
 def format_lines(part: str, packed: Iterable[PackedItem], now: datetime) -> Iterable[str]:
-    """Give the lines of a part, each behind its mark; of some parts under the days they belong to."""
+    """Return the lines of a part, each after its mark; of some parts under the days they belong to."""
     last = None
     for packed_item in packed:
         if part in DATED and packed_item.item.at is not None and packed_item.item.at.date() != last:

@@ -26,7 +26,7 @@ _BEFORE: Final = re.compile(r"\b(?:last|ago|yesterday|past|since|(?:19|20)\d\d)\
 
 
 def is_about_past(query: str, at: datetime) -> bool:
-    """Tell whether a question is about what held before, so that what was revised since is shown too."""
+    """Return whether a question is about the past, so that what was revised since is shown too."""
     if asks_about_past(query) or asks_what_happened(query):
         return True
     return any(time.end <= at and _BEFORE.search(time.text) for time in find_times(query, at))
@@ -45,7 +45,7 @@ def drop_revised(
     )
     if not revisions_by_id and not any(record.id in outdated for record in records):
         return list(records)
-    kept: list[Record] = []
+    remaining: list[Record] = []
     repeated = frozenset[str]()
     for record in records:
         revisions = active_revisions(revisions_by_id.get(record.id, {}).values(), at)
@@ -60,10 +60,10 @@ def drop_revised(
         else:
             repeated, text = frozenset[str](), record.text
         if text == record.text:
-            kept.append(record)
+            remaining.append(record)
         elif text.strip(f" {GAP}\n") or record.data.get("tool_calls"):
-            kept.append(replace(record, text=text))
-    return kept
+            remaining.append(replace(record, text=text))
+    return remaining
 
 
 def drop_echoes(records: Sequence[Record], outdated: Iterable[str], holding: Iterable[str]) -> list[Record]:
@@ -74,15 +74,15 @@ def drop_echoes(records: Sequence[Record], outdated: Iterable[str], holding: Ite
     values = _named(outdated) - _named(holding)
     if not values:
         return list(records)
-    kept: list[Record] = []
+    remaining: list[Record] = []
     for record in records:
         answered = record.data.get("role") == "assistant"
         text = _without(record.text, values) if answered else record.text
         if text == record.text:
-            kept.append(record)
+            remaining.append(record)
         elif text.strip():
-            kept.append(replace(record, text=text))
-    return kept
+            remaining.append(replace(record, text=text))
+    return remaining
 
 
 def _named(texts: Iterable[str]) -> frozenset[str]:
@@ -115,9 +115,9 @@ def _without_nearest(text: str, terms_of: Callable[[str], Sequence[str]], query:
 
 def _without(text: str, values: frozenset[str]) -> str:
     """Return a text without the sentences that name one of some values."""
-    kept = [
+    remaining = [
         text[begin:end]
         for begin, end in sentence_spans(text)
         if not any(value in text[begin:end].casefold() for value in values)
     ]
-    return " ".join(kept)
+    return " ".join(remaining)

@@ -69,7 +69,7 @@ class StateCache:
         return cached if cached is not None and _is_young(cached, now) else None
 
     def put(self, key: Hashable, cached: CachedState) -> None:
-        """Hold a state; what is too heavy for the whole cache is not held."""
+        """Cache a state, unless it is too large for the whole cache."""
         self._states.put(key, cached)
 
     def drop(self, key: Hashable) -> None:

@@ -117,9 +117,9 @@ def newest_turns(
         is_user_turn = last is None or data[last].get("role", "user") == "user"
         first = remaining if answer is None or is_user_turn else min(remaining, answer)
         selected, _ = newest_that_fit(grouped, cost, remaining, newest=first, older=older)
-        whole = len(selected) == sum(len(group) for group in grouped)
+        is_complete = len(selected) == sum(len(group) for group in grouped)
         # A result at the edge may have its call a little farther back.
-        cut_off = whole or any(index >= min(selected, default=0) for index in alone)
+        cut_off = is_complete or any(index >= min(selected, default=0) for index in alone)
         if len(page) < size or size >= _FARTHEST or summarised or not cut_off:
             break
         size *= 4
@@ -164,12 +164,12 @@ def system_messages(view: View) -> list[Record]:
 def _room_rules(view: View, timeline: Timeline) -> tuple[str, ...] | None:
     """Return the ids of system messages by what was known of the timeline before it grew; None when nothing was."""
     before = timeline.grown_from
-    known: tuple[str, ...] | None = None if before is None else before.cache.get(_RULES)
-    if before is None or known is None or len(timeline.numbers) - len(before.numbers) > _MANY_NEW:
+    cached: tuple[str, ...] | None = None if before is None else before.cache.get(_RULES)
+    if before is None or cached is None or len(timeline.numbers) - len(before.numbers) > _MANY_NEW:
         return None
     new = view.engine.store.fetch(view.scope, timeline.numbers[len(before.numbers) :].tolist())
     new_ids = [record.id for record in new.values() if record.kind == "message" and record.data.get("role") == "system"]
-    return (*known, *new_ids)
+    return (*cached, *new_ids)
 
 
 def _message_costs(records: list[Record], counter: TokenCounter, overhead: int) -> Callable[[int], int]:

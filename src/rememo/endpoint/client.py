@@ -216,13 +216,7 @@ class Endpoint:
                 raise ModelFailed(f"{self.address}{path} broke off its answer: {error!r}", reason="broken") from error
         if content is None:
             raise ModelFailed(f"{self.address}{path} answered more than {_MOST_BYTES:,} bytes", reason="malformed")
-        try:
-            answer: object = json.loads(content)
-        except ValueError as error:
-            raise ModelFailed(f"{self.address}{path} did not answer with JSON: {error}", reason="malformed") from error
-        if not isinstance(answer, dict):
-            raise ModelFailed(f"{self.address}{path} did not answer with a JSON object", reason="malformed")
-        return cast("dict[str, Any]", answer)
+        return self._parse(content, f"{self.address}{path} did not answer with a JSON object")
 
     async def _stream_events(
         self, loop_thread: EventLoopThread, path: str, body: Mapping[str, Any]
@@ -237,7 +231,7 @@ class Endpoint:
                                 continue
                             if (data := text.removeprefix("data:").strip()) == "[DONE]":
                                 return
-                            yield self._parse_event(path, data)
+                            yield self._parse(data, f"{self.address}{path} sent an event that is no JSON object")
                     except self._httpx.TransportError as error:
                         raise ModelFailed(
                             f"{self.address}{path} broke off its answer: {error!r}", reason="broken"
@@ -247,14 +241,16 @@ class Endpoint:
             else:
                 return
 
-    def _parse_event(self, path: str, data: str) -> Mapping[str, Any]:
+    @staticmethod
+    def _parse(content: str | bytes, problem: str) -> Mapping[str, Any]:
+        """Return a JSON object; raises `ModelFailed` with the problem for anything else."""
         try:
-            event: object = json.loads(data)
+            value: object = json.loads(content)
         except ValueError as error:
-            raise ModelFailed(f"{self.address}{path} sent an event that is not JSON", reason="malformed") from error
-        if not isinstance(event, dict):
-            raise ModelFailed(f"{self.address}{path} sent an event that is no object", reason="malformed")
-        return cast("dict[str, Any]", event)
+            raise ModelFailed(f"{problem}: {error}", reason="malformed") from error
+        if not isinstance(value, dict):
+            raise ModelFailed(problem, reason="malformed")
+        return cast("dict[str, Any]", value)
 
     @asynccontextmanager
     async def _request(

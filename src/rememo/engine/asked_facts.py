@@ -8,7 +8,7 @@ from typing import Final
 from rememo.engine.engine import Engine
 from rememo.engine.hit_scores import scale
 from rememo.engine.person_matching import OF_ANOTHER
-from rememo.model.fact import predicate_of
+from rememo.model.fact import folded, predicate_of
 from rememo.model.filters import Condition, Filter
 from rememo.model.hit import Hit
 from rememo.model.record import Record
@@ -83,8 +83,8 @@ class AskedFacts:
         return not subject.isdisjoint(self.question.terms)
 
     def _is_about_named(self, record: Record) -> bool:
-        names = {" ".join(name.casefold().split()) for name in self.persons}
-        return not names or " ".join(str(record.data.get("subject", "")).casefold().split()) in names
+        names = set(map(folded, self.persons))
+        return not names or folded(str(record.data.get("subject", ""))) in names
 
     @property
     def _facts_wanted(self) -> bool:
@@ -93,7 +93,7 @@ class AskedFacts:
 
     def _facts_of(self, predicates: Iterable[str], *, past: bool) -> list[Record]:
         """Return the facts of the persons and things that the question names which would answer it, newest first."""
-        names = [" ".join(name.casefold().split()) for name in self.persons]
+        names = [folded(name) for name in self.persons]
         words = [word.casefold() for word in self.engine.analyzer.content(self.question.text)][:_MOST_WORDS]
         subjects = dict.fromkeys((*names, *words, *(f"{name}'s {word}" for name in names for word in words)))
         statuses = ["superseded"] if past else ["current", "disputed"]

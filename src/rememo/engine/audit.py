@@ -49,8 +49,8 @@ class ActorContext:
 
 def acting(*, actor: str | None = None, session: str | None = None, address: str | None = None) -> ActorContext:
     """Return a context manager that sets the audit actor; what is not given stays as it is."""
-    given = {"actor": actor, "session": session, "address": address}
-    labels = {name: check_label(value, name) for name, value in given.items() if value is not None}
+    arguments = {"actor": actor, "session": session, "address": address}
+    labels = {name: check_label(value, name) for name, value in arguments.items() if value is not None}
     if not labels:
         raise InvalidInput("acting() needs an actor, a session or an address")
     return ActorContext(lambda who: replace(who, **labels))

@@ -65,10 +65,10 @@ class Batch:
 def as_record(write: Put | Revise) -> Record:
     """Return what waits to be written as the record that it will be."""
     draft = write.draft
-    moment = datetime.now(UTC)  # of no matter: it is not stored yet
+    now = datetime.now(UTC)  # of no matter: it is not stored yet
     return Record(
         id=draft.id, version=1, kind=draft.kind, text=draft.text, data=json.loads(draft.data), scope=draft.scope,
-        created_at=moment, recorded_at=moment,
+        created_at=now, recorded_at=now,
     )  # fmt: skip
 
 

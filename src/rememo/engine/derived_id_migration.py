@@ -97,14 +97,14 @@ def plan_renames(engine: Engine, tenant: str, versions: Iterable[VersionIdentity
     if not names and not sorted_out.renamed:
         return None
     ids = {id: str(derive_id(name, cipher)) for id, name in names.items()}
-    known = sorted_out.renamed | set(ids.values())
+    new_ids = sorted_out.renamed | set(ids.values())
 
-    def found(id: str) -> str:
+    def new_id_of(id: str) -> str:
         # Who was interrupted does not find the former ids any more, but what they became.
         candidates = (ids.get(id), str(derive_id(id, cipher)), str(derive_id(_moved(id), cipher)))
-        return next((new for new in candidates if new in known), id)
+        return next((new for new in candidates if new in new_ids), id)
 
-    return IdChanges(ids=ids, rewrite=lambda text: replace_older(text, found))
+    return IdChanges(ids=ids, rewrite=lambda text: replace_older(text, new_id_of))
 
 
 class _IdClassifier:
@@ -247,9 +247,9 @@ def _hide_traces(engine: Engine, tenant: str) -> None:
     _clean(store, tenant, engine.now())
 
 
-def _clean(store: RecordErasure, tenant: str, moment: datetime) -> None:
+def _clean(store: RecordErasure, tenant: str, now: datetime) -> None:
     """Make the bytes of former ids go; where others keep them from going, `maintain()` does it later."""
-    number = store.begin_erasure(ErasureTarget(scope=Scope(tenant=tenant), ids=()), moment)
+    number = store.begin_erasure(ErasureTarget(scope=Scope(tenant=tenant), ids=()), now)
     store.end_erasure(number, tenant, cleaned=False)
     try:
         unclean = store.purge(tenant, _PURGE_SECONDS)

@@ -74,20 +74,20 @@ class DraftBuilder:
             items = [redact_fields(item, self.settings.redact) for item in items]
             texts = [item["text"] for item in items]
         model = self._model.active
-        wanted = [text for text, item in zip(texts, items, strict=True) if item.get("embedding") is None]
-        vectors = self._embed(model, wanted)
+        to_embed = [text for text, item in zip(texts, items, strict=True) if item.get("embedding") is None]
+        vectors = self._embed(model, to_embed)
         writes: list[Put] = []
         ids = iter(new_ids(len(items)))
         for fields in items:
-            given = fields.get("id")
+            own_id = fields.get("id")
             on_conflict: OnConflict = fields.get("on_conflict", "error")
             if on_conflict not in ("error", "ignore", "replace"):
                 raise InvalidInput(f'on_conflict must be "error", "ignore" or "replace", not {on_conflict!r}')
             own = fields.get("embedding")
             vector, by = (next(vectors), model.number) if own is None else self.check_vector(own, "embedding")
-            id = next(ids) if given is None else _check_new_id(given)
+            id = next(ids) if own_id is None else _check_new_id(own_id)
             draft = self._draft(scope, id, fields, vector, by)
-            writes.append(Put(draft=draft, on_conflict=on_conflict, fresh=given is None))
+            writes.append(Put(draft=draft, on_conflict=on_conflict, fresh=own_id is None))
         hold_whole_documents([write.draft for write in writes], items)
         return writes
 
@@ -243,9 +243,9 @@ class DraftBuilder:
         if active.embedder is not None and active.number is not None:
             name, dimension, number = active.embedder.name, active.embedder.dimension, active.number
         else:
-            held = active.missing
-            assert held is not None  # noqa: S101 - a model that was in use here is there, or another one
-            name, dimension, number = held
+            missing = active.missing
+            assert missing is not None  # noqa: S101 - a model that was in use here is there, or another one
+            name, dimension, number = missing
         if shape != (dimension,):
             raise EmbeddingMismatch(f"{field} has the shape {shape}, but {name} has vectors of {dimension} numbers")
         return number
@@ -278,13 +278,13 @@ class DraftBuilder:
 
 def _check_new_id(id: object) -> str:
     """Return an id that a record may be created under: any label, but those of derived ids only if it was derived."""
-    given = check_label(id, "id")
-    if is_derived(given) and not isinstance(given, DerivedId):
+    label = check_label(id, "id")
+    if is_derived(label) and not isinstance(label, DerivedId):
         raise InvalidInput(
-            f"id {given!r} has the form of ids that are derived from what a record says, which nobody can give by hand;"
+            f"id {label!r} has the form of ids that are derived from what a record says, which nobody can give by hand;"
             " leave the id out or choose another"
         )
-    return str(given)
+    return str(label)
 
 
 def _speaker(scope: Scope, data: Mapping[str, Any]) -> str | None:

@@ -123,8 +123,8 @@ class EmbeddingModelTracker:
         """Look whether an endpoint answers as was said, before the store relies on it; vectors of its own prove it."""
         if not self._store.has_vectors():
             check_endpoint(remote)
-        elif (held := self._store.model()) is not None and held.name == name:
-            remote.expect(held.dimension)
+        elif (in_use := self._store.model()) is not None and in_use.name == name:
+            remote.expect(in_use.dimension)
 
     def expect(self, embedder: Embedder) -> None:
         """Register an embedder whose model the store may switch to."""
@@ -149,53 +149,53 @@ class EmbeddingModelTracker:
         if active.missing is not None and now < self._looked + _LOOK_SECONDS and self._opening is None:
             return active
         self._looked = now
-        held = self._store.model()
-        if held is None or held.number == active.number:
+        in_use = self._store.model()
+        if in_use is None or in_use.number == active.number:
             return active
-        known = self._known.get(held.identity)
-        if known is not None:
-            return self._adopt(known, held)
-        if active.missing == held and now < self._retry_at:
+        embedder = self._known.get(in_use.identity)
+        if embedder is not None:
+            return self._adopt(embedder, in_use)
+        if active.missing == in_use and now < self._retry_at:
             return active
         opening = self._opening
-        if opening is None or opening.model != held or opening.process != os.getpid():
-            opening = self._opening = _ModelLoad(held)
+        if opening is None or opening.model != in_use or opening.process != os.getpid():
+            opening = self._opening = _ModelLoad(in_use)
             threading.Thread(target=self._open, args=(opening,), name="rememo-open-model", daemon=True).start()
         if not opening.done.wait(wait):
             with self._changing:
                 if self.active is active:
-                    self.active = ActiveEmbedder(None, missing=held, why=_BEING_OPENED)
+                    self.active = ActiveEmbedder(None, missing=in_use, why=_BEING_OPENED)
         return self.active
 
     def _open(self, opening: _ModelLoad) -> None:
-        held = opening.model
+        model = opening.model
         try:
-            embedder = embedder_of_model(held.name, held.dimension, self._settings)
+            embedder = embedder_of_model(model.name, model.dimension, self._settings)
             if isinstance(embedder, RemoteEmbedder):
                 self._own(embedder)
-            self._adopt(embedder, held)
+            self._adopt(embedder, model)
         except (Closed, StorageError) as error:
             _log.debug("the model was not changed: %s", error)
         except Exception as error:  # noqa: BLE001 - loading a model may fail in any way; words find until it goes well
-            self._miss(held, f"{type(error).__name__}: {error}")
+            self._miss(model, f"{type(error).__name__}: {error}")
         finally:
             if self._opening is opening:
                 self._opening = None
             opening.done.set()
 
-    def _adopt(self, embedder: Embedder, held: ModelInUse) -> ActiveEmbedder:
+    def _adopt(self, embedder: Embedder, model: ModelInUse) -> ActiveEmbedder:
         self.expect(embedder)
         self._retry_after = _FIRST_RETRY
         with self._changing:
-            self.active = ActiveEmbedder(embedder, held.number)
-        _log.info("the store has another embedding model in use, and so has this process now: %s", held.name)
+            self.active = ActiveEmbedder(embedder, model.number)
+        _log.info("the store has another embedding model in use, and so has this process now: %s", model.name)
         return self.active
 
-    def _miss(self, held: ModelInUse, why: str) -> None:
-        first = self.active.missing != held or self.active.why == _BEING_OPENED
+    def _miss(self, model: ModelInUse, why: str) -> None:
+        first = self.active.missing != model or self.active.why == _BEING_OPENED
         self._retry_at = time.monotonic() + self._retry_after
         self._retry_after = min(2 * self._retry_after, _LONGEST_RETRY)
         with self._changing:
-            self.active = ActiveEmbedder(None, missing=held, why=why)
+            self.active = ActiveEmbedder(None, missing=model, why=why)
         if first:
             _log.warning("%s", self.active.words_only)

@@ -14,7 +14,7 @@ from rememo.engine.expiry_sweep import ExpirySweeper, SweepingKeyValue
 from rememo.engine.hooks import HookTable
 from rememo.engine.pending_extraction import PendingExtraction
 from rememo.engine.receipts import changes_of, receipt_of
-from rememo.engine.services import NO_SERVICES, Closing, Composing, EngineServices, Modelling, Runner
+from rememo.engine.services import NO_SERVICES, Closeable, Composing, EngineServices, Modelling, Runner
 from rememo.model.check import check_label
 from rememo.model.filters import Filter
 from rememo.model.health import Health
@@ -78,7 +78,7 @@ class Engine:
         """Extraction jobs that reads wait for."""
         self._calling = store if isinstance(store, WorkerNotifier) else None
         self.reranker = services.reranker
-        self._owned: list[Closing] = list(services.owned)
+        self._owned: list[Closeable] = list(services.owned)
         self.model = EmbeddingModelTracker(store, settings, self._owned.append)
         """Which embedding model is in use."""
         self.model.use(embedder)
@@ -141,9 +141,9 @@ class Engine:
         runner = self.runner
         after = self._unlearning(still_learned, reach) if unlearn else None
         note = None if self.audit is None else self.audit.writing(operation, scope, writes)
-        moment = self.now()
-        commit = self.store.write(scope, writes, moment, key, after, note=note)
-        self._sweeper.after_write(moment)
+        now = self.now()
+        commit = self.store.write(scope, writes, now, key, after, note=note)
+        self._sweeper.after_write(now)
         receipt = receipt_of(commit)
         if commit.model_changed:
             self.model.notice()
@@ -157,8 +157,8 @@ class Engine:
             return receipt
         self.tell_workers()
 
-        def follow(given: Receipt, timeout: float) -> Receipt:
-            return runner.follow(given, timeout, tenant=scope.tenant)
+        def follow(pending: Receipt, timeout: float) -> Receipt:
+            return runner.follow(pending, timeout, tenant=scope.tenant)
 
         return replace(receipt, follow=follow)
 
@@ -170,8 +170,8 @@ class Engine:
             return None
 
         def after(written: Written) -> Sequence[NewJob]:
-            kept = written.outcome == "deleted" and written.id in still_learned
-            return () if kept else runner.after(written, reach=reach)
+            stays_learned = written.outcome == "deleted" and written.id in still_learned
+            return () if stays_learned else runner.after(written, reach=reach)
 
         return after
 
@@ -189,13 +189,13 @@ class Engine:
 
     def _held_back(self, scope: Scope, receipt: Receipt) -> Receipt:
         """Return the receipt of an earlier write with what is still in quarantine of it."""
-        wanted = Filter(scope=Scope(tenant=scope.tenant), ids=receipt.ids, quarantined=True)
-        held = (
-            {record.id: record.quarantine or "" for record in self.store.read(wanted, self.now())}
+        filter = Filter(scope=Scope(tenant=scope.tenant), ids=receipt.ids, quarantined=True)
+        quarantined = (
+            {record.id: record.quarantine or "" for record in self.store.read(filter, self.now())}
             if receipt.ids
             else {}
         )
-        return replace(receipt, quarantined=held) if held else receipt
+        return replace(receipt, quarantined=quarantined) if quarantined else receipt
 
     def health(self) -> tuple[Health, ...]:
         """Return the health of the servers beside the store, without asking them, and of an embedding model that is missing."""

@@ -60,14 +60,14 @@ def add_learning(item: dict[str, Any], *, enabled: bool, by_rules: bool) -> None
         data = {}
     elif not isinstance(data, Mapping):
         return  # refused with the other arguments
-    given = cast("Mapping[str, Any]", data)
+    fields = cast("Mapping[str, Any]", data)
     if not check_flag(item[LEARN], LEARN):
-        item["data"] = {**given, LEARN: False}
+        item["data"] = {**fields, LEARN: False}
         return
     if not enabled or (isinstance(source, str) and source.startswith("recall")):
         return
-    role = given.get("role", "user")
-    if not isinstance(role, str) or role not in _LEARNED_ROLES or not may_learn_from(given):
+    role = fields.get("role", "user")
+    if not isinstance(role, str) or role not in _LEARNED_ROLES or not may_learn_from(fields):
         return
     if not by_rules or kind != "note" or may_state(item.get("text")):
         item["jobs"] = (*item.get("jobs", ()), NewJob(id=new_id(), task=LEARN, payload={}))

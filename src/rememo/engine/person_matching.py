@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from rememo.model.fact import folded
 from rememo.model.record import Record
 from rememo.recall.subjects import other_subject
 from rememo.recall.types import Question
@@ -16,11 +17,16 @@ _OF_KIN: Final = 0.9
 """What is left of the score of what is said of the speaker's sister, where the question is about the speaker."""
 
 
+def folded_speaker(record: Record) -> str:
+    """Return who says "I" in a record, as names are compared; empty where nobody is known to."""
+    return folded(str(record.data.get("name") or record.scope.user or ""))
+
+
 class PersonMatcher:
     """Scores how well records fit the persons that a question is about."""
 
     def __init__(self, names: Iterable[str], question: Question, terms_of: Callable[[str], Sequence[str]]) -> None:
-        self._names = {" ".join(name.casefold().split()) for name in names}
+        self._names = set(map(folded, names))
         self._named = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(self._names)))})\b", re.IGNORECASE)
         self._asked = frozenset(question.terms)
         self._of_asker = bool(_FIRST_PERSON.search(question.text))
@@ -35,7 +41,7 @@ class PersonMatcher:
             return 1.0 if not self._names or self._named.search(record.text) else OF_ANOTHER
         if record.kind not in ("message", "note", "post", "thought"):
             return 1.0
-        speaker = " ".join(str(record.data.get("name") or record.scope.user or "").casefold().split())
+        speaker = folded_speaker(record)
         text = record.text
         if self._names and speaker and speaker not in self._names and record.data.get("role", "user") == "user":
             if not _FIRST_PERSON.search(text) or _SECOND_PERSON.search(text) or self._named.search(text):

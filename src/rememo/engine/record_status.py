@@ -28,7 +28,7 @@ class RecordStatus:
 
 
 def record_statuses(
-    engine: Engine, tenant: str, records: Sequence[Record], moment: datetime, *, known_at: datetime | None = None
+    engine: Engine, tenant: str, records: Sequence[Record], at: datetime, *, known_at: datetime | None = None
 ) -> dict[str, RecordStatus]:
     """Return the status of records at a time, by id.
 
@@ -44,7 +44,7 @@ def record_statuses(
     revised_sources = {
         id
         for record in records
-        if fact_holds(record, moment) and revisions.keys() >= set(source_ids(record))
+        if fact_holds(record, at) and revisions.keys() >= set(source_ids(record))
         for id in source_ids(record)
     }
     filter = Filter(scope=Scope(tenant=tenant), ids=tuple(revised_sources), known_at=known_at)
@@ -52,37 +52,35 @@ def record_statuses(
         {record.id: record for record in engine.store.read(filter, engine.now())} if revised_sources else {}
     )
     statuses = {
-        id: _status_of_statement(engine, record, revisions.get(id, ()), moment)
+        id: _status_of_statement(engine, record, revisions.get(id, ()), at)
         for id, record in ({record.id: record for record in records if record.kind != "fact"} | source_records).items()
     }
     for record in records:
         if record.kind == "fact":
-            statuses[record.id] = _status_of_fact(record, revisions, statuses, moment)
+            statuses[record.id] = _status_of_fact(record, revisions, statuses, at)
     return {record.id: statuses[record.id] for record in records}
 
 
-def _status_of_statement(
-    engine: Engine, record: Record, revisions: Sequence[Revision], moment: datetime
-) -> RecordStatus:
-    active = active_revisions(revisions, max(moment, record.at))
+def _status_of_statement(engine: Engine, record: Record, revisions: Sequence[Revision], at: datetime) -> RecordStatus:
+    active = active_revisions(revisions, max(at, record.at))
     if active and wholly_revised(engine, record.text, active):
         return RecordStatus(status="superseded", superseded_by=_newest(active))
     return RecordStatus()
 
 
 def _status_of_fact(
-    record: Record, revisions: Mapping[str, Sequence[Revision]], statuses: Mapping[str, RecordStatus], moment: datetime
+    record: Record, revisions: Mapping[str, Sequence[Revision]], statuses: Mapping[str, RecordStatus], at: datetime
 ) -> RecordStatus:
     """Return the status of a fact: as its validity says, but superseded where everything it was learned from is."""
     sources = source_ids(record)
-    if fact_holds(record, moment):
+    if fact_holds(record, at):
         if sources and all(statuses.get(id, RecordStatus()).status == "superseded" for id in sources):
             replacement = statuses[sources[-1]].superseded_by
             if replacement not in (None, record.id):
                 return RecordStatus(status="superseded", superseded_by=replacement)
         return RecordStatus(status="current")
     others = [revision for id in sources for revision in revisions.get(id, ()) if revision.by != record.id]
-    return RecordStatus(status="superseded", superseded_by=_newest(active_revisions(others, moment)))
+    return RecordStatus(status="superseded", superseded_by=_newest(active_revisions(others, at)))
 
 
 def _newest(revisions: Iterable[Revision]) -> str | None:

@@ -35,10 +35,10 @@ def open_redis_state(kv: KeyValue, store: Store, settings: Settings, encryption:
 
     @lru_cache(maxsize=10_000)
     def where(space: str) -> Where:
-        held = _HELD.get(parse_namespace("", space)[1])
-        if held not in holds:
+        use = _HELD.get(parse_namespace("", space)[1])
+        if use not in holds:
             return "kept"
-        return "cache" if held == "caches" else "shared"
+        return "cache" if use == "caches" else "shared"
 
     return RoutedKeyValue(kv, shared, where)
 

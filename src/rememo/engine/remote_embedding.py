@@ -51,9 +51,9 @@ class EmbeddingCache:
         if not self._seconds or not texts:
             return {}
         keys = [self._key(text) for text in texts]
-        held = self._kv.versions(self._tenant, [(EMBED_CACHE, key) for key in keys], self._moment)
+        versions = self._kv.versions(self._tenant, [(EMBED_CACHE, key) for key in keys], self._moment)
         vectors: dict[str, Vector] = {}
-        for text, key, version in zip(texts, keys, held, strict=True):
+        for text, key, version in zip(texts, keys, versions, strict=True):
             entry = self._kv.get(self._tenant, EMBED_CACHE, key, self._moment) if version else None
             if entry is not None:
                 vector = np.frombuffer(b64decode(json.loads(entry.value)), np.float16).astype(np.float32)
@@ -78,14 +78,14 @@ def fetch_vectors(
     A text that stands here twice, or was paid for before, is not asked for. What fails for all alike is raised as
     `EmbeddingFailed`; what was answered before that is kept.
     """
-    wanted = list(dict.fromkeys(text for text in texts if text.strip()))
-    known: dict[str, Vector | EmbeddingFailed | None] = {**(paid.find(wanted) if paid is not None else {})}
-    _ask_for([text for text in wanted if text not in known], ask, paid, known)
-    return [known[text] if text.strip() else None for text in texts]
+    distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+    results: dict[str, Vector | EmbeddingFailed | None] = {**(paid.find(distinct) if paid is not None else {})}
+    _ask_for([text for text in distinct if text not in results], ask, paid, results)
+    return [results[text] if text.strip() else None for text in texts]
 
 
 def _ask_for(
-    texts: list[str], ask: EmbedTexts, paid: EmbeddingCache | None, known: dict[str, Vector | EmbeddingFailed | None]
+    texts: list[str], ask: EmbedTexts, paid: EmbeddingCache | None, results: dict[str, Vector | EmbeddingFailed | None]
 ) -> None:
     """Ask for texts; when they are refused, ask for their halves, so that one bad text stops no others."""
     if not texts:
@@ -96,19 +96,19 @@ def _ask_for(
         if error.transient:
             raise
         if len(texts) == 1:
-            known[texts[0]] = error
+            results[texts[0]] = error
             return
         half = len(texts) // 2
-        _ask_for(texts[:half], ask, paid, known)
-        if all(isinstance(known[text], EmbeddingFailed) for text in texts[:half]):
+        _ask_for(texts[:half], ask, paid, results)
+        if all(isinstance(results[text], EmbeddingFailed) for text in texts[:half]):
             # A bad key or a model that is not there refuses everything: that is found out without asking for each.
-            _ask_for(texts[half : half + 1], ask, paid, known)
-            if isinstance(failed := known[texts[half]], EmbeddingFailed):
-                known.update(dict.fromkeys(texts[half + 1 :], failed))
+            _ask_for(texts[half : half + 1], ask, paid, results)
+            if isinstance(failed := results[texts[half]], EmbeddingFailed):
+                results.update(dict.fromkeys(texts[half + 1 :], failed))
                 return
             half += 1
-        _ask_for(texts[half:], ask, paid, known)
+        _ask_for(texts[half:], ask, paid, results)
         return
-    known.update(zip(texts, vectors, strict=True))
+    results.update(zip(texts, vectors, strict=True))
     if paid is not None:
         paid.keep([(text, vector) for text, vector in zip(texts, vectors, strict=True) if vector is not None])

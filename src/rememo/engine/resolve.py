@@ -17,14 +17,13 @@ from rememo.engine.hit_scores import scale
 from rememo.engine.person_matching import PersonMatcher
 from rememo.engine.revisions import fact_holds, read_revisions, wholly_revised
 from rememo.engine.selection import MOST_CLAIMS, SMALL, Selection
-from rememo.model.fact import source_ids
+from rememo.model.fact import folded, source_ids
 from rememo.model.filters import Filter
 from rememo.model.hit import Hit
 from rememo.model.record import Record
 from rememo.model.revision import SURE, Revision
 from rememo.model.scope import Scope
 from rememo.recall.answers.claim import ClaimQuestion
-from rememo.recall.subjects import value_left_behind
 from rememo.recall.tense import (
     asks_about_past,
     asks_for_past_state,
@@ -41,8 +40,6 @@ _LATER: Final = 0.6
 """What is left of the score of what was said long after the time that the question asks for."""
 _AFTERWARDS: Final = timedelta(days=21)
 """How long after something people tell of it."""
-_SURE_OF_EVENTS: Final = 0.8
-"""The confidence from which a revision counts where the question asks for what happened."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _Revisions: TypeAlias = Mapping[str, Mapping[str, Revision]]
@@ -78,7 +75,7 @@ class Resolver:
         ordered = self._lower_later(self._lower_other_persons(self._asked_facts.add_to(ordered)))
         revisions = self._revisions(ordered)
         ordered = fold_facts(self._apply_revisions(ordered, revisions))
-        return self._lower_what_came_after(self._select_answers(ordered, revisions))
+        return self._select_answers(ordered, revisions)
 
     @property
     def _asked_facts(self) -> AskedFacts:
@@ -110,7 +107,7 @@ class Resolver:
             for revision in record_revisions.values()
             if not revision.confidence
         )
-        persons = frozenset(" ".join(name.casefold().split()) for name in self._names)
+        persons = frozenset(map(folded, self._names))
         selection = Selection(
             selector=self.engine.answer_selector,
             question=ClaimQuestion(text=text, at=self._asked_at, until=until, persons=persons),
@@ -125,24 +122,24 @@ class Resolver:
 
     def _add_possible_answers(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
         """Return the first hits with what may have revised them, though the question did not find it."""
-        here = {id for hit in hits for id in (hit.id, *(source.id for source in hit.sources))}
+        seen_ids = {id for hit in hits for id in (hit.id, *(source.id for source in hit.sources))}
         first = {id for hit in hits[:MOST_CLAIMS] for id in (hit.id, *(source.id for source in hit.sources))}
-        wanted = {
+        revising_ids = {
             revision.by
             for id in first
             for revision in revisions.get(id, {}).values()
-            if revision.by and revision.at <= self._asked_at and revision.by not in here
+            if revision.by and revision.at <= self._asked_at and revision.by not in seen_ids
         }
-        records = [*self._read_visible(wanted), *self._other_messages(here | wanted)]
+        records = [*self._read_visible(revising_ids), *self._other_messages(seen_ids | revising_ids)]
         return [*hits[:MOST_CLAIMS], *(Hit(record=record, score=0.0) for record in records), *hits[MOST_CLAIMS:]]
 
-    def _other_messages(self, here: Container[str]) -> list[Record]:
+    def _other_messages(self, seen_ids: Container[str]) -> list[Record]:
         """Return what else was said in a small scope: what answers need not have a word of the question."""
         if not self._is_small:
             return []
         kinds = [kind for kind in ("message", "note") if not self.filter.kinds or kind in self.filter.kinds]
         records = self.engine.store.read(self.filter.narrowed(kinds=tuple(kinds)), self.engine.now()) if kinds else ()
-        return [record for record in records if record.id not in here and record.data.get("role", "user") == "user"]
+        return [record for record in records if record.id not in seen_ids and record.data.get("role", "user") == "user"]
 
     def _read_visible(self, ids: Iterable[str]) -> Sequence[Record]:
         """Return those of some records that the question may find."""
@@ -182,25 +179,11 @@ class Resolver:
         judged = [scale(hit, _LATER, "time") if hit.record.at > latest else hit for hit in hits]
         return sorted(judged, key=lambda hit: -hit.score)
 
-    def _lower_what_came_after(self, hits: list[Hit]) -> list[Hit]:
-        """Return the hits, those lowered that name what the question says came after: Porto in "before Porto"."""
-        terms = self.engine.analyzer.terms
-        value = set(terms(value_left_behind(self.question.text)))
-        if not value:
-            return hits
-        judged = [
-            scale(hit, _LATER, "time")
-            if value <= {term for record in (hit.record, *hit.sources) for term in terms(record.text)}
-            else hit
-            for hit in hits
-        ]
-        return sorted(judged, key=lambda hit: -hit.score)
-
     # ---- whether it still holds
 
     def _apply_revisions(self, hits: list[Hit], revisions: _Revisions) -> list[Hit]:
         counting = {
-            id: [revision for revision in record_revisions.values() if self._is_sure_enough(revision)]
+            id: [revision for revision in record_revisions.values() if revision.confidence >= SURE]
             for id, record_revisions in revisions.items()
         }
         judged = _with_facts([self._with_status(hit, counting.get(hit.id, ())) for hit in hits])
@@ -228,26 +211,16 @@ class Resolver:
         """The times that the question names and that were over when it was asked."""
         return [window for window in self.question.windows if window.end <= self.question.at]
 
-    def _is_sure_enough(self, revision: Revision) -> bool:
-        """Tell whether a revision is sure enough for the question."""
-        if (
-            asks_what_happened(self.question.text)
-            and not asks_about_past(self.question.text)
-            and not self._ended_windows
-        ):
-            return revision.confidence >= _SURE_OF_EVENTS
-        return revision.confidence >= SURE
-
     def _with_status(self, hit: Hit, revisions: Iterable[Revision]) -> Hit:
         """Return a hit with its status."""
         record = hit.record
-        moment = self.filter.valid_at or max(self._asked_at, record.at)
-        active = [revision for revision in revisions if revision.at <= moment]
+        as_of = self.filter.valid_at or max(self._asked_at, record.at)
+        active = [revision for revision in revisions if revision.at <= as_of]
         if active and self._is_asked_part_revised(record, active):
             newest = max(active, key=lambda revision: revision.at)
             return replace(hit, status="superseded", superseded_by=newest.by or None)
         if record.kind == "fact":
-            return replace(hit, status="current" if fact_holds(record, moment) else "superseded")
+            return replace(hit, status="current" if fact_holds(record, as_of) else "superseded")
         return hit
 
     @property
@@ -267,16 +240,16 @@ class Resolver:
         if wholly_revised(self.engine, record.text, revisions):
             return True
         terms = self.engine.analyzer.terms
-        revised = {term for revision in revisions for term in terms(revision.wording or "")}
-        asked = set(self.question.terms)
-        return len(asked & revised) > len(asked & (set(terms(record.text)) - revised))
+        revised_terms = {term for revision in revisions for term in terms(revision.wording or "")}
+        asked_terms = set(self.question.terms)
+        return len(asked_terms & revised_terms) > len(asked_terms & (set(terms(record.text)) - revised_terms))
 
     def _replacements(self, hits: Sequence[Hit]) -> dict[str, Hit]:
         """Return, by the id that a superseded hit names, the hit that holds now; none where the filter hides it."""
-        here = {hit.id: hit for hit in hits}
-        wanted = {hit.superseded_by for hit in hits if hit.superseded_by is not None}
-        replacements = {id: replace(here[id], status="current") for id in wanted if id in here}
-        missing = wanted - replacements.keys()
+        hits_by_id = {hit.id: hit for hit in hits}
+        replacing_ids = {hit.superseded_by for hit in hits if hit.superseded_by is not None}
+        replacements = {id: replace(hits_by_id[id], status="current") for id in replacing_ids if id in hits_by_id}
+        missing = replacing_ids - replacements.keys()
         if not missing:
             return replacements
         now = self.engine.now()
@@ -284,8 +257,8 @@ class Resolver:
         for record in self.engine.store.read(tenant, now):
             # A filter that leaves facts out means the message behind the fact.
             for id in (record.id, *reversed(source_ids(record))):
-                if id in here:
-                    replacements[record.id] = replace(here[id], status="current")
+                if id in hits_by_id:
+                    replacements[record.id] = replace(hits_by_id[id], status="current")
                     break
                 if visible := self._read_visible((id,)):
                     replacements[record.id] = Hit(record=visible[0], score=0.0, status="current")

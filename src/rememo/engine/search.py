@@ -12,7 +12,7 @@ from rememo.engine.embedding_model import ActiveEmbedder
 from rememo.engine.engine import Engine
 from rememo.engine.resolve import Resolver, pool_size
 from rememo.errors import EmbeddingFailed, ModelChanged
-from rememo.model.fact import predicate_of, subject_of
+from rememo.model.fact import folded, predicate_of, subject_of
 from rememo.model.filters import Filter, parse_conditions
 from rememo.model.hit import Hit
 from rememo.model.record import FOUND
@@ -54,11 +54,11 @@ class Query:
 
 def search(engine: Engine, query: Query) -> list[Hit]:
     """Return the best records that the filter means, best first."""
-    moment, scope = engine.now(), query.filter.scope
+    now, scope = engine.now(), query.filter.scope
     text = query.text[: engine.settings.max_query_chars]
     if not text.strip():
-        return _newest(engine, query, moment)
-    timeline = engine.store.timeline(query.filter, moment)
+        return _newest(engine, query, now)
+    timeline = engine.store.timeline(query.filter, now)
     if not len(timeline.numbers):
         return []
     question = understand(
@@ -78,7 +78,7 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         if len(latest := _latest(engine, query, question, timeline)):
             return _unranked(engine, query, question, timeline, latest)
         query = replace(query, mode="words")  # what is near in meaning is only another time
-    candidates, words_only = _candidates(engine, query, question, timeline, moment)
+    candidates, words_only = _candidates(engine, query, question, timeline, now)
     ranking = rank(question, candidates, timeline, _RECALL, _structure(timeline))
     # A reason that lends nothing: the caller sees that meaning was not asked, and not that it found nothing.
     noted = {WORDS_ONLY: 0.0} if words_only else {}
@@ -107,8 +107,8 @@ def search(engine: Engine, query: Query) -> list[Hit]:
         terms=_terms(timeline),
     )
     alone = candidates.vector_background is None
-    found = _calibrated(resolver.resolve(hits), question, timeline, scope.user, words_only=alone)
-    return [hit for hit in found if hit.score >= query.threshold][: query.limit]
+    calibrated = _calibrated(resolver.resolve(hits), question, timeline, scope.user, words_only=alone)
+    return [hit for hit in calibrated if hit.score >= query.threshold][: query.limit]
 
 
 def with_sources(engine: Engine, filter: Filter, hits: Sequence[Hit]) -> list[Hit]:
@@ -116,18 +116,20 @@ def with_sources(engine: Engine, filter: Filter, hits: Sequence[Hit]) -> list[Hi
 
     What the filter hides stays hidden, and what is a hit by itself or stands with another fact is not told twice.
     """
-    told = {id for hit in hits for id in (hit.id, *(source.id for source in hit.sources))}
-    wanted: dict[str, str] = {}
+    shown_ids = {id for hit in hits for id in (hit.id, *(source.id for source in hit.sources))}
+    source_of: dict[str, str] = {}
     for hit in hits:
         sources = hit.record.data.get("sources") or () if hit.record.kind == "fact" and not hit.sources else ()
-        if sources and sources[-1] not in told and (filter.ids is None or sources[-1] in filter.ids):
-            told.add(sources[-1])
-            wanted[hit.id] = sources[-1]
-    if not wanted:
+        if sources and sources[-1] not in shown_ids and (filter.ids is None or sources[-1] in filter.ids):
+            shown_ids.add(sources[-1])
+            source_of[hit.id] = sources[-1]
+    if not source_of:
         return list(hits)
-    found = engine.store.read(filter.narrowed(ids=tuple(wanted.values())), engine.now())
-    records = {record.id: record for record in found}
-    return [replace(hit, sources=(records[wanted[hit.id]],)) if wanted.get(hit.id) in records else hit for hit in hits]
+    sources_read = engine.store.read(filter.narrowed(ids=tuple(source_of.values())), engine.now())
+    records = {record.id: record for record in sources_read}
+    return [
+        replace(hit, sources=(records[source_of[hit.id]],)) if source_of.get(hit.id) in records else hit for hit in hits
+    ]
 
 
 def _calibrated(
@@ -137,14 +139,14 @@ def _calibrated(
     terms = _terms(timeline)
     predicates = asked_predicates(question.text)
     names = [timeline.speaker_names[number] for number in question.speakers] or ([] if asker is None else [asker])
-    found: list[Hit] = []
+    calibrated: list[Hit] = []
     best = 0.0
     for hit in reversed(hits):  # what stands above something relevant is as relevant
         own = calibrate(hit.score, terms, words_only=words_only)
         best = max(best, own, _AS_ASKED if _answers(hit, predicates, names) else 0.0)
         share = best / hit.score if hit.score else 0.0
-        found.append(replace(hit, score=best, reasons={name: share * part for name, part in hit.reasons.items()}))
-    return found[::-1]
+        calibrated.append(replace(hit, score=best, reasons={name: share * part for name, part in hit.reasons.items()}))
+    return calibrated[::-1]
 
 
 def _terms(timeline: Timeline) -> int:
@@ -159,22 +161,22 @@ def _answers(hit: Hit, predicates: frozenset[str], names: Sequence[str]) -> bool
     if predicate_of(hit.record) not in predicates:
         return False
     subject = subject_of(hit.record)
-    meant = [" ".join(name.casefold().split()) for name in names]
-    return any(subject == name or subject.startswith(f"{name}'s ") for name in meant)
+    persons = [folded(name) for name in names]
+    return any(subject == name or subject.startswith(f"{name}'s ") for name in persons)
 
 
 def _latest(engine: Engine, query: Query, question: Question, timeline: Timeline) -> NDArray[np.intp]:
     """Return the rows that a question without a topic means: of its persons and times, the newest first."""
-    wanted = np.ones(len(timeline.numbers), dtype=np.bool_)
+    selected = np.ones(len(timeline.numbers), dtype=np.bool_)
     eligible = engine.store.eligible(query.filter, timeline, engine.now())
     if eligible is not None:
-        wanted &= eligible
+        selected &= eligible
     if question.windows:
         inside = [(timeline.times >= window.start) & (timeline.times < window.end) for window in question.windows]
-        wanted &= np.logical_or.reduce(inside)
+        selected &= np.logical_or.reduce(inside)
     if question.speakers:
-        wanted &= np.isin(timeline.speakers, [NOBODY, *question.speakers])
-    rows = np.flatnonzero(wanted)
+        selected &= np.isin(timeline.speakers, [NOBODY, *question.speakers])
+    rows = np.flatnonzero(selected)
     return rows[np.lexsort((rows, -timeline.times[rows]))][: pool_size(query.limit, MOST_HITS)]
 
 
@@ -191,9 +193,9 @@ def _unranked(
 
 def _names_unknown(engine: Engine, question: Question, candidates: Candidates, speakers: tuple[str, ...]) -> bool:
     """Tell whether the question names somebody or something that no record here mentions."""
-    found = {posting.term for posting in candidates.postings}
+    terms_found = {posting.term for posting in candidates.postings}
     names = other_names(question.text, speakers)
-    return any(found.isdisjoint(engine.analyzer.terms(name)) for name in names)
+    return any(terms_found.isdisjoint(engine.analyzer.terms(name)) for name in names)
 
 
 def _strangers(question: Question, timeline: Timeline, rows: Sequence[int], hits: Sequence[Hit]) -> frozenset[str]:
@@ -209,16 +211,16 @@ def _anchors(engine: Engine, query: Query, text: str) -> dict[str, date]:
     """Return the birthday of the user who asks, where the question mentions it and a fact states it."""
     if "birthday" not in text.lower() or query.filter.scope.user is None:
         return {}
-    told = {"predicate": "birthday", "subject": query.filter.scope.user}
-    wanted = Filter(
+    birthday = {"predicate": "birthday", "subject": query.filter.scope.user}
+    filter = Filter(
         scope=query.filter.scope,
         kinds=("fact",),
-        conditions=parse_conditions("data", told),
+        conditions=parse_conditions("data", birthday),
         known_at=query.filter.known_at,
     )
     days = [
         time.start.date()
-        for fact in engine.store.read(wanted, engine.now(), limit=1)
+        for fact in engine.store.read(filter, engine.now(), limit=1)
         for time in find_times(str(fact.data.get("object", "")), query.at)
     ]
     return {"my birthday": days[0]} if days else {}
@@ -237,14 +239,14 @@ def similar(
     ]
 
 
-def _newest(engine: Engine, query: Query, moment: datetime) -> list[Hit]:
+def _newest(engine: Engine, query: Query, now: datetime) -> list[Hit]:
     """Without words there is nothing to rank by: what the filter means, newest first."""
     if query.threshold > 0:
         return []
     kinds = tuple(kind for kind in query.filter.kinds or FOUND if kind in FOUND)
     if not kinds:
         return []
-    records = engine.store.read(query.filter.narrowed(kinds=kinds), moment, limit=query.limit)
+    records = engine.store.read(query.filter.narrowed(kinds=kinds), now, limit=query.limit)
     return [Hit(record=record, score=0.0) for record in reversed(records)]
 
 
@@ -259,8 +261,8 @@ def _postings(engine: Engine, query: Query, question: Question, timeline: Timeli
     if query.mode == "vector":
         return ()
     matches = engine.store.words(query.filter, question.terms, held=len(timeline.numbers))
-    found = [_posting(match, timeline) for match in matches]
-    return tuple(index for index in found if len(index.documents))
+    postings = [_posting(match, timeline) for match in matches]
+    return tuple(index for index in postings if len(index.documents))
 
 
 def _posting(match: WordMatch, timeline: Timeline) -> Postings:
@@ -282,17 +284,17 @@ def _rows(timeline: Timeline, numbers: NDArray[np.int64]) -> tuple[NDArray[np.in
         table = np.full(last - first + 2, -1, np.int32)
         table[timeline.numbers - first] = np.arange(len(timeline.numbers), dtype=np.int32)
         timeline.cache["rows"] = table
-    found = table[np.where((numbers >= first) & (numbers <= last), numbers - first, last - first + 1)]
-    inside = found >= 0
-    return found[inside].astype(np.intp), inside
+    places = table[np.where((numbers >= first) & (numbers <= last), numbers - first, last - first + 1)]
+    inside = places >= 0
+    return places[inside].astype(np.intp), inside
 
 
 def _candidates(
-    engine: Engine, query: Query, question: Question, timeline: Timeline, moment: datetime
+    engine: Engine, query: Query, question: Question, timeline: Timeline, now: datetime
 ) -> tuple[Candidates, bool]:
     """Return what words and meaning find, and whether meaning would have been asked for but was not there."""
     postings = _postings(engine, query, question, timeline)
-    eligible = engine.store.eligible(query.filter, timeline, moment)
+    eligible = engine.store.eligible(query.filter, timeline, now)
     by_words = Candidates(postings=postings, eligible=eligible)
     if query.mode == "words":
         return by_words, False
@@ -301,12 +303,12 @@ def _candidates(
         if model.missing is not None:
             model = engine.model.follow()
         try:
-            found = _meant(model, question)
-            if found is None:
+            embedded = _meant(model, question)
+            if embedded is None:
                 return by_words, False
-            vector, number, prior = found
+            vector, number, prior = embedded
             most = max(_RECALL.meaning_candidates, 2 * query.limit)
-            near = engine.store.nearest(query.filter, vector, most, moment, model=number)
+            near = engine.store.nearest(query.filter, vector, most, now, model=number)
         except ModelChanged:
             model = engine.model.follow()
         except EmbeddingFailed as error:

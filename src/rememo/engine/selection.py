@@ -12,7 +12,8 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rememo.model.fact import predicate_of
+from rememo.engine.person_matching import folded_speaker
+from rememo.model.fact import folded, predicate_of
 from rememo.model.hit import Hit
 from rememo.model.record import Record
 from rememo.recall.answers.claim import Claim, ClaimQuestion
@@ -37,7 +38,6 @@ _KNOWN: Final = 5.0
 """How much less the logarithm of the score of what is known to hold no longer counts, where the question is about now."""
 _SURE: Final = math.log(0.5)
 """The logarithm of the probability from which what the search did not find may lead."""
-_SEVERAL_SENTENCES: Final = re.compile(r"[.!?]\s+\S")
 _LEAST_SCORE: Final = 0.02
 _WORD: Final = re.compile(r"\w+")
 _SHORT: Final = 6
@@ -66,7 +66,7 @@ class Selection:
             return [hit for hit in hits if hit.score]
         by_id = dict(zip(claims, verdicts, strict=True))
         first = self._choose(claims, by_id)
-        marked = self._mark_outdated(_lead(hits, claims, first), first, claims, by_id)
+        marked = self._mark_outdated(_lead(hits, claims, first), first, by_id)
         return [hit for hit in marked if hit.score or hit.status == "superseded"]
 
     def _claims(self, hits: Sequence[Hit]) -> dict[str, Claim]:
@@ -80,7 +80,7 @@ class Selection:
     def _claim(self, hit: Hit, best: float, predicates: frozenset[str]) -> Claim | None:
         """Return what a hit states; None for kinds that state nothing of a person, and where the speaker is unknown."""
         record, is_fact = _origin(hit), hit.record.kind == "fact"
-        speaker = " ".join(str(record.data.get("name") or record.scope.user or "").casefold().split())
+        speaker = folded_speaker(record)
         # Who only asks states nothing (in a longer question something often is stated), and the question itself is often a
         # message of the conversation by now.
         asks = not is_fact and len(record.text.split()) <= _SHORT and is_plain_question(record.text)
@@ -104,7 +104,7 @@ class Selection:
 
     def _means(self, subject: str) -> bool:
         """Tell whether the question names the subject of a fact: a person, or something of theirs ("my sister")."""
-        name = " ".join(subject.casefold().split())
+        name = folded(subject)
         _, _, thing = name.partition("'s ")
         return name in self.question.persons or bool(set((thing or name).split()) & _words(self.question.text))
 
@@ -123,9 +123,7 @@ class Selection:
 
         return max(claims, key=value)
 
-    def _mark_outdated(
-        self, hits: Sequence[Hit], first: str, claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]
-    ) -> list[Hit]:
+    def _mark_outdated(self, hits: Sequence[Hit], first: str, verdicts: Mapping[str, Verdict]) -> list[Hit]:
         """Return the hits with the status of those that the first claim took the place of."""
         answer = next(hit for hit in hits if hit.id == first)
         # In a large scope the scores decide what comes first; only what the network takes for the answer too replaces others.
@@ -137,18 +135,17 @@ class Selection:
             if hit.id in verdicts
             and verdicts[hit.id].outdated * math.exp(verdicts[answer.id].answers) >= _OUTDATED
             and _can_replace(answer, hit)
-            and not _is_aside(claims[hit.id])
             and not self._is_rejected(hit, answer)
         }
-        found: list[Hit] = []
+        marked: list[Hit] = []
         for hit in hits:
             if hit.id in outdated:
-                found.append(replace(hit, status="superseded", superseded_by=answer.id))
+                marked.append(replace(hit, status="superseded", superseded_by=answer.id))
             elif outdated and hit.id == answer.id:
-                found.append(replace(hit, status="current"))
+                marked.append(replace(hit, status="current"))
             else:
-                found.append(hit)
-        return found
+                marked.append(hit)
+        return marked
 
     def _is_rejected(self, earlier: Hit, later: Hit) -> bool:
         return any((before, after) in self.rejected for before in _ids(earlier) for after in _ids(later))
@@ -161,12 +158,6 @@ def fade(terms: int) -> float:
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
-
-
-def _is_aside(claim: Claim) -> bool:
-    """Tell whether a claim is a fact that is known to hold, beside what else was said then and is asked for."""
-    aside = claim.is_fact and claim.is_current and not claim.is_asked
-    return aside and bool(_SEVERAL_SENTENCES.search(claim.text))
 
 
 def _lead(hits: Sequence[Hit], claims: Container[str], first: str) -> list[Hit]:

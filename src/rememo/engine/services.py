@@ -35,7 +35,7 @@ class Runner(ExtractionWorker, Protocol):
         ...
 
 
-class Closing(Protocol):
+class Closeable(Protocol):
     """What holds connections."""
 
     def close(self) -> None:
@@ -78,7 +78,7 @@ class EngineServices:
     models: "Callable[[Engine], Modelling | None] | None" = None
     """Makes who asks its language model, if it has one."""
     reranker: Reranker | None = None
-    owned: Sequence[Closing] = ()
+    owned: Sequence[Closeable] = ()
     """What was opened for the engine, and is closed with it."""
 
 

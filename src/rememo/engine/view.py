@@ -69,22 +69,22 @@ class View:
         """Return the write that changes some fields of a record in the name of this view's user."""
         if record.kind not in LEARNED_KINDS and changes.get("kind") not in LEARNED_KINDS:
             return self.engine.drafts.revise(record, changes)
-        held = bound_to(record)
+        bound_before = bound_to(record)
         if "text" in changes:
             # Other words: they are this writer's, whoever wrote those before.
             bound = self.bound
         elif "data" in changes:
-            bound = tuple(name for name in LABELS if name in held or name in self.bound)
+            bound = tuple(name for name in LABELS if name in bound_before or name in self.bound)
         else:
             return self.engine.drafts.revise(record, changes)
-        if "data" not in changes and bound == held:
+        if "data" not in changes and bound == bound_before:
             return self.engine.drafts.revise(record, changes)
-        given: Mapping[str, Any] | None = changes.get("data", record.data)
-        if given is None:
-            given = {}
-        elif not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - of a caller
+        new_data: Mapping[str, Any] | None = changes.get("data", record.data)
+        if new_data is None:
+            new_data = {}
+        elif not isinstance(new_data, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - of a caller
             return self.engine.drafts.revise(record, changes)  # refused there
-        data: dict[str, Any] = {name: value for name, value in given.items() if name != BOUND}
+        data: dict[str, Any] = {name: value for name, value in new_data.items() if name != BOUND}
         if bound:
             data[BOUND] = list(bound)
         if not may_learn_from(record.data):
@@ -176,10 +176,10 @@ class View:
         """Return a record; raises `NotFound` when there is none in this view."""
         record = self.find(id, known_at=known_at, valid_at=valid_at)
         if record is None:
-            held = self.find(id, known_at=known_at, valid_at=valid_at, quarantined=True)
-            if held is not None:
+            quarantined = self.find(id, known_at=known_at, valid_at=valid_at, quarantined=True)
+            if quarantined is not None:
                 raise NotFound(
-                    f"record {id!r} is in quarantine ({held.quarantine}); look at it by quarantine.get() and release it"
+                    f"record {id!r} is in quarantine ({quarantined.quarantine}); look at it by quarantine.get() and release it"
                 )
             raise NotFound(f"there is no record {id!r} in this scope")
         return record
@@ -192,10 +192,10 @@ class View:
         if (first := self._first(key)) is not None:
             return first
         learn, by_rules = self.engine.settings.learn, self.engine.models is None
-        given = [self._recognised(dict(item)) for item in items]
-        for item in given:
+        copies = [self._recognised(dict(item)) for item in items]
+        for item in copies:
             add_learning(item, enabled=learn, by_rules=by_rules)
-        items = [self.attributed(item) for item in given]
+        items = [self.attributed(item) for item in copies]
         writes = self.engine.drafts.puts(self.home, items)
         self.engine.guard.count(writes, self.engine.now)
         batch = self.batching
@@ -207,10 +207,10 @@ class View:
 
     def _rebuild(self, item: Mapping[str, Any], write: Put) -> Rebuild:
         """Return what makes a write of this view anew with other fields."""
-        given = {name: value for name, value in item.items() if name != "id" or value is not None}
+        fields = {name: value for name, value in item.items() if name != "id" or value is not None}
 
         def rebuild(changes: Mapping[str, Any]) -> Put:
-            again = self.engine.drafts.put(self.home, self.attributed({"id": write.draft.id, **given, **changes}))
+            again = self.engine.drafts.put(self.home, self.attributed({"id": write.draft.id, **fields, **changes}))
             return replace(again, fresh=write.fresh)
 
         return rebuild

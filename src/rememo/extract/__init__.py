@@ -2,7 +2,9 @@
 
 A text is cut to the speaker's own sentences (no code, quotes, lists, fiction), each sentence to what it asserts (no
 questions, conditions, reported words), that to clauses with a subject, a verb and its circumstances; the rows of a
-table, keyed by the verb, then read the objects (``rows``: what is known; ``table``: how a row is written; ``readers``: objects). Precision comes first: what is doubtful is left out. At most ``prose.LONGEST`` characters are read.
+table, keyed by the verb, then read the objects (``rows``: what is known;
+``pattern_row``: how a row is written; ``readers``: objects). Precision comes first: what is doubtful is left out. At most
+``prose.LONGEST`` characters are read.
 """
 
 from dataclasses import replace
@@ -182,14 +184,14 @@ def _correct(finder: FactFinder, text: str, previous: str | None, *, noted: bool
     found_corrections = corrections(text)
     if not found_corrections:
         return
-    known = list(finder.facts)
+    facts = list(finder.facts)
     if previous is not None:
-        known = extract(previous, speaker=finder.speaker, at=finder.at, noted=noted) + known
+        facts = extract(previous, speaker=finder.speaker, at=finder.at, noted=noted) + facts
     corrected = {fact.corrects.casefold() for fact in finder.facts if fact.corrects is not None}
     for correction in found_corrections:
         if correction.old.casefold() in corrected:
             continue  # "my name is Erik, not Eric" says itself what it is about
-        fact = apply(correction, known, finder.at)
+        fact = apply(correction, facts, finder.at)
         if fact is not None:
             finder.put(fact)
 

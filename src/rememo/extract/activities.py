@@ -62,10 +62,10 @@ def _intention(finder: FactFinder, clause: Clause) -> None:
     """Read "plan to run a marathon in October", "planning on moving to Rome in May"."""
     words = finder.words
     at = clause.rest
-    known = verbs.FORMS.get(words.at(at + 1))
-    if known is None or clause.modal or clause.past or clause.perfect or words.at(at) not in ("to", "on"):
+    form = verbs.FORMS.get(words.at(at + 1))
+    if form is None or clause.modal or clause.past or clause.perfect or words.at(at) not in ("to", "on"):
         return
-    _plan(finder, replace(clause, verb_at=at + 1, lemma=known[0], form=known[1], rest=at + 2, going_to=True))
+    _plan(finder, replace(clause, verb_at=at + 1, lemma=form[0], form=form[1], rest=at + 2, going_to=True))
 
 
 def _habit(finder: FactFinder, clause: Clause) -> bool:
@@ -153,11 +153,11 @@ def _vague(finder: FactFinder, clause: Clause, end: int) -> bool:
 def _doing_end(finder: FactFinder, clause: Clause, keep: Sequence[TimeMention]) -> int:
     """Return where the doing ends: before its time, unless that time belongs to it, and before the next thing said."""
     words = finder.words
-    kept = {time.position[0]: time.position[1] for time in keep}
+    ends_by_start = {time.position[0]: time.position[1] for time in keep}
     at = clause.verb_at + 1
     while at < clause.end and at - clause.verb_at < _LONGEST_DOING:
         if words.start[at] in finder.time_starts:
-            stop = kept.get(words.start[at])
+            stop = ends_by_start.get(words.start[at])
             if stop is None:
                 break
             while at < clause.end and words.start[at] < stop:

@@ -143,16 +143,16 @@ def read_successors(finder: FactFinder, limit: int) -> None:
         begin = name
         while begin and words.capital(begin - 1) and low[begin - 1] != "i":
             begin -= 1
-        held = low[at + 2] == "as"
-        first = at + 2 + held
+        is_office = low[at + 2] == "as"
+        first = at + 2 + is_office
         first += words.at(first) in _OWNED
         end = first
         while end < limit and low[end].replace("-", "").isalpha() and low[end] not in _STOPS:
             end += 1
-        if begin == name or end == first or (held and low[key_end(low, first, end) - 1] not in OFFICES):
+        if begin == name or end == first or (is_office and low[key_end(low, first, end) - 1] not in OFFICES):
             continue
         clause = Clause(words, begin, finder.own_subject(at), at, "take", "past", at + 2, end)
-        key = owned_key(finder, finder.speaker, first, end) if held else component_key(finder, first, end)
+        key = owned_key(finder, finder.speaker, first, end) if is_office else component_key(finder, first, end)
         if key:
             finder.add(clause, "is", words.slice(begin, name), subject=key, confidence=0.8)
 
@@ -176,11 +176,11 @@ def read_new_values(finder: FactFinder, limit: int) -> None:
     key = owned_key(finder, finder.speaker, at + 1, end)
     clause = Clause(words, max(at - 2, 0), finder.own_subject(at), at, "get", "past", end + 1, limit)
     figures = any(map(str.isdigit, words.at(end + 1) + words.at(end + 2)))
-    known = any(fact.wording and fact.position[0] >= words.start[0] for fact in finder.facts)
-    for value in value_at(finder, clause, end + 1) if key and figures and not known else ():
+    already_read = any(fact.wording and fact.position[0] >= words.start[0] for fact in finder.facts)
+    for value in value_at(finder, clause, end + 1) if key and figures and not already_read else ():
         finder.add(clause, "is", value.text, subject=key, confidence=0.8)
 
 
 _GIVEN = word_set("gave got have 've assigned given")
 READINGS = (read_changed_values, read_successors, read_new_values)
-"""Readings of whole sentences, like those of ``anywhere``."""
+"""All of them, like those of ``sentence_patterns``."""

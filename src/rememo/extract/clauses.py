@@ -136,21 +136,21 @@ def read_group(words: Words, index: int, limit: int, clause: Clause) -> bool:  #
             break
         index += 1
     clause.past = clause.past or did
-    known = verbs.FORMS.get(low[index]) if index < limit else None
-    if be and known is not None and known[1] == "base" and low[index] in verbs.SAME_AS_BASE:
-        known = known[0], "participle"  # "was let go"
-    if be and not clause.going_to and (known is None or known[1] not in ("ing", "past", "participle")):
+    form = verbs.FORMS.get(low[index]) if index < limit else None
+    if be and form is not None and form[1] == "base" and low[index] in verbs.SAME_AS_BASE:
+        form = form[0], "participle"  # "was let go"
+    if be and not clause.going_to and (form is None or form[1] not in ("ing", "past", "participle")):
         clause.verb_at, clause.lemma, clause.form, clause.rest = index, "be", "base", index
         return True
-    if known is None or (low[index] == "'ve" and not _is_had(words, index + 1)):
+    if form is None or (low[index] == "'ve" and not _is_had(words, index + 1)):
         return False
-    clause.verb_at, (clause.lemma, clause.form), clause.rest = index, known, index + 1
-    if be and known[1] == "ing":
+    clause.verb_at, (clause.lemma, clause.form), clause.rest = index, form, index + 1
+    if be and form[1] == "ing":
         clause.progressive = True
-    elif be and known[1] != "base":
+    elif be and form[1] != "base":
         clause.passive = True
     elif (
-        (known[1] == "past" or low[index] in ("quit", "split", "put", "cut"))
+        (form[1] == "past" or low[index] in ("quit", "split", "put", "cut"))
         and not clause.perfect
         and not did
         and not clause.modal
@@ -246,7 +246,7 @@ def _dropped(words: Words, limit: int, reader: SubjectReader) -> Clause | None:
         clause.rest = index + clause.negated
         return clause
     if "here" in words.low[index : index + _LONGEST_FRAGMENT] or _bare_title(words, index, limit):
-        clause.end = next((at for at in range(index, limit) if words.low[at] in ("here", ",")), limit)
+        clause.end = words.find(("here", ","), index, limit)
         return clause if clause.end > index + 1 and word not in _OWN_SUBJECTS else None
     if word == "been" and words.at(index + 1) in verbs.FORMS:
         clause.perfect = True
@@ -305,7 +305,7 @@ def _may_begin(words: Words, clause: Clause, reader: SubjectReader) -> bool:
     word = words.low[index]
     if word in _SUBORDINATE:
         return False
-    return word in _PAUSES or word in _JOINING or reader.ends_time(words.end[index]) or clause.subject.relative
+    return word in _PAUSES or word in _JOINING or words.end[index] in reader.time_ends or clause.subject.relative
 
 
 def _confessed(words: Words, index: int) -> bool:

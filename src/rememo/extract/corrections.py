@@ -54,9 +54,9 @@ def corrections(text: str) -> list[Correction]:
     return corrections_made
 
 
-def apply(correction: Correction, known: list[ExtractedFact], at: datetime) -> ExtractedFact | None:
+def apply(correction: Correction, facts: list[ExtractedFact], at: datetime) -> ExtractedFact | None:
     """Return the fact that replaces the one with the old value or the old time, when exactly such a one is known."""
-    for fact in reversed(known):
+    for fact in reversed(facts):
         if fact.ends:
             continue
         if fact.object.casefold() == correction.old.casefold():

@@ -6,31 +6,25 @@ from datetime import UTC, datetime, timedelta
 from rememo.extract.clauses import Clause
 from rememo.extract.extracted_fact import ExtractedFact
 from rememo.extract.people import Subject, SubjectReader
+from rememo.extract.phrases import after_determiner, phrase_end
 from rememo.extract.predicates import EVERY, normalise_object
 from rememo.extract.tokens import Words
 from rememo.recall.time import Lean, TimeMention, find_times
+from rememo.recall.time.relative import ONE
+from rememo.recall.time.stretch import shift
+from rememo.recall.time.words import NUMBERS
 from rememo.text.verbs import ADVERBS
 
 _FOR = re.compile(
     r"\bfor (?:about |over |almost |nearly |around |more than )?(?:the (?:past|last) )?(\w+)(?: and a half)? (day|week|month|year|decade)s?\b",
     re.IGNORECASE,
 )
-_NUMBERS = {
-    word: value
-    for value, word in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-    )
-}
-_NUMBERS.update({"a": 1, "an": 1, "couple": 2, "few": 3, "fifteen": 15, "twenty": 20, "thirty": 30})
 _ALNUM = re.compile(r"[^\W_]")
-_DAYS = {"day": 1, "week": 7}
-_MONTHS = {"month": 1, "year": 12, "decade": 120}
-_LONGEST_DURATION = 1200
+_LONGEST_DURATION = timedelta(days=36_525)
 LONGEST_OBJECT = 120
 
 Span = tuple[datetime | None, datetime | None]
 _LONGEST_NUMBER = 3
-_SHORTEST_MONTH = 28
 
 
 class FactFinder:
@@ -143,21 +137,16 @@ class FactFinder:
         if match is None:
             return None
         word = match[1].lower()
-        count = int(word) if word.isdecimal() and len(word) <= _LONGEST_NUMBER else _NUMBERS.get(word)
-        if not count:
-            return None
-        unit = match[2].lower()
+        if word.isdecimal():
+            count = int(word) if len(word) <= _LONGEST_NUMBER else 0
+        else:
+            _, count, _ = ONE if word in ("a", "an") else NUMBERS.get(word, (0, 0, 0))
         today = self.at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         try:
-            if unit in _DAYS:
-                return today - timedelta(days=count * _DAYS[unit])
-            months = count * _MONTHS[unit]
-            if months > _LONGEST_DURATION:
-                return None
-            year, month = divmod(today.year * 12 + today.month - 1 - months, 12)
-            return today.replace(year=year, month=month + 1, day=min(today.day, _SHORTEST_MONTH))
+            begun = shift(today, match[2].lower(), -count)
         except (ValueError, OverflowError):
             return None
+        return begun if count and today - begun <= _LONGEST_DURATION else None
 
     def add(
         self,
@@ -210,6 +199,15 @@ class FactFinder:
         key = (fact.subject, fact.predicate, fact.object.casefold(), fact.ends)
         if all(key != (fact.subject, fact.predicate, fact.object.casefold(), fact.ends) for fact in self.facts[-12:]):
             self.facts.append(fact)
+
+    def noun_phrase(self, clause: Clause, at: int) -> tuple[int, int]:
+        """Return where the noun phrase that begins here begins without its determiner, and the word after it."""
+        begin = after_determiner(self.words, at, clause.end)
+        return begin, phrase_end(self.words, begin, clause.end, times=self.time_starts)
+
+    def word_from(self, clause: Clause, at: int, position: int) -> int:
+        """Return the first word of the clause, from this one on, that begins at or after a place in the text."""
+        return next((index for index in range(at, clause.end) if self.words.start[index] >= position), clause.end)
 
     def any_more(self, clause: Clause) -> bool:
         """Tell whether the clause says "any more" or "anymore"."""

@@ -3,7 +3,8 @@
 Closed lists on purpose: "I have a question" and "I have a canoe" have the same grammar, and only the noun tells them apart.
 """
 
-from rememo.text.wordlists import word_list, word_set
+from rememo.recall.time.words import NUMBERS
+from rememo.text.wordlists import word_set
 
 OCCUPATIONS = word_set(
     "accountant actor actress actuary administrator advisor adviser agent analyst anthropologist archaeologist architect archivist",
@@ -196,49 +197,10 @@ EVERYDAY_PLACES = word_set(
     "bed work school church town store shop shops gym office bathroom toilet kitchen doctor dentist bank market pharmacy library",
     "party meeting class sleep lunch dinner it this that them him her check see get buy pick help find make",
 )
-AGES = {
-    word: str(value)
-    for value, word in zip(
-        (
-            1,
-            2,
-            3,
-            4,
-            5,
-            6,
-            7,
-            8,
-            9,
-            10,
-            11,
-            12,
-            13,
-            14,
-            15,
-            16,
-            17,
-            18,
-            19,
-            20,
-            21,
-            25,
-            30,
-            35,
-            40,
-            45,
-            50,
-            60,
-            70,
-            80,
-            90,
-        ),
-        word_list(
-            "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty twenty-one twenty-five thirty thirty-five forty forty-five fifty sixty",
-            "seventy eighty ninety",
-        ),
-        strict=True,
-    )
-}
+AGES = {word: str(value) for word, (_, value, _) in NUMBERS.items() if word not in ("few", "couple", "several", "dozen")} | {
+    "twenty-one": "21", "twenty-five": "25", "thirty-five": "35", "forty-five": "45", "seventy": "70", "eighty": "80",
+    "ninety": "90",
+}  # fmt: skip
 """Ages people write in words."""
 
 TOOLS = word_set(

@@ -1,7 +1,7 @@
 """Which part of a sentence is asserted: questions, conditions and requests are cut away."""
 
 from rememo.extract.tokens import Words
-from rememo.text.wordlists import word_set
+from rememo.text.wordlists import word_list, word_set
 
 _WH = word_set("what what's which who whom whose where when why how")
 _AUXILIARIES = word_set("do does did is are am was were can could would will should shall may might have has had any")
@@ -22,15 +22,9 @@ _DOUBT = word_set(
     "apparently supposedly allegedly maybe perhaps probably possibly presumably hypothetically wish hopefully supposedly allegedly"
 )
 _TELLING = frozenset(
-    {
-        ("call", "me"),
-        ("send", "parcels"),
-        ("send", "mail"),
-        ("send", "letters"),
-        ("send", "deliveries"),
-        ("send", "packages"),
-    }
+    {("call", "me"), *(("send", mail) for mail in word_list("parcels mail letters deliveries packages"))}
 )
+_SUPPOSING = word_set("if unless whether suppose imagine")
 _TAG_LENGTH = 4
 
 
@@ -44,13 +38,7 @@ def asserted(words: Words) -> int:
     if first >= count or any(word in _DOUBT for word in low):
         return 0
     reminded = low[first : first + 2] == ["do", "n't"] and words.at(first + 2) == "forget"
-    if (not reminded and _opens_question(words, first)) or low[first] in (
-        "if",
-        "unless",
-        "whether",
-        "suppose",
-        "imagine",
-    ):
+    if (not reminded and _opens_question(words, first)) or low[first] in _SUPPOSING:
         return 0
     keeping = low[first] in _KEEPING or (low[first] == "use" and ("new" in low[first : first + 4] or "@" in low))
     if keeping and (":" in low or "@" in low or "that" in low[first : first + 4]):

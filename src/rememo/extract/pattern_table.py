@@ -149,10 +149,10 @@ def _ending(finder: FactFinder, clause: Clause, at: int, _: list[Value]) -> int:
     return at if at >= clause.end or words.low[at] in _ENDS or words.start[at] in finder.time_starts else _NO
 
 
-def _wanting(wanted: frozenset[str]) -> Step:
+def _wanting(choices: frozenset[str]) -> Step:
     def step(finder: FactFinder, clause: Clause, at: int, _: list[Value]) -> int:
         words = finder.words
-        fits = at < clause.end and words.low[at] in wanted and words.start[at] not in finder.time_starts
+        fits = at < clause.end and words.low[at] in choices and words.start[at] not in finder.time_starts
         return at + 1 if fits else _NO
 
     return step
@@ -222,12 +222,12 @@ def _lists(names: str) -> frozenset[str]:
 
 def _term(names: str) -> Reader:
     """Return a reader of one listed term, whatever follows it."""
-    known = _lists(names)
+    terms = _lists(names)
 
     def read(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         words = finder.words
         for end in range(min(at + _LONGEST_TERM, clause.end), at, -1):
-            if " ".join(words.low[at:end]) in known:
+            if " ".join(words.low[at:end]) in terms:
                 return [Value(text=words.slice(at, end), end=end)]
         return []
 
@@ -236,13 +236,13 @@ def _term(names: str) -> Reader:
 
 def _members(names: str) -> Reader:
     """Return a reader of listed words: it takes those items of an enumeration that are on one of the lists."""
-    known = _lists(names)
+    terms = _lists(names)
 
     def read(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         words = finder.words
         members: list[Value] = []
         for begin, end in items(words, at, clause.end, times=finder.time_starts):
-            member = _listed(words.low, begin, end, known)
+            member = _listed(words.low, begin, end, terms)
             if member is None or (words.low[member[0]] in _CAPITAL and not words.capital(member[0])):
                 break
             members.append(Value(text=words.slice(*member), end=end))
@@ -251,10 +251,10 @@ def _members(names: str) -> Reader:
     return read
 
 
-def _listed(low: Sequence[str], begin: int, end: int, known: frozenset[str]) -> tuple[int, int] | None:
+def _listed(low: Sequence[str], begin: int, end: int, terms: frozenset[str]) -> tuple[int, int] | None:
     """Return where a listed word stands in a phrase that says nothing else but how much."""
-    while begin < end and low[begin] in _DEGREES and " ".join(low[begin:end]) not in known:
+    while begin < end and low[begin] in _DEGREES and " ".join(low[begin:end]) not in terms:
         begin += 1
-    while end > begin and low[end - 1] in _DEGREES and " ".join(low[begin:end]) not in known:
+    while end > begin and low[end - 1] in _DEGREES and " ".join(low[begin:end]) not in terms:
         end -= 1
-    return (begin, end) if begin < end and " ".join(low[begin:end]) in known else None
+    return (begin, end) if begin < end and " ".join(low[begin:end]) in terms else None

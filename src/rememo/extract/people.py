@@ -1,6 +1,5 @@
 """Who a clause is about: the speaker, "my sister Ana", a pet, a name, or a thing of somebody's ("my birthday")."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rememo.extract.lexicon import SPECIES
@@ -98,10 +97,11 @@ class Relation:
 class SubjectReader:
     """Reads subjects in one text, remembering whom it met so that "she" can be resolved when only one person fits."""
 
-    def __init__(self, speaker: str, addressee: str | None, time_ends: Sequence[int] = ()) -> None:
+    def __init__(self, speaker: str, addressee: str | None) -> None:
         self.speaker = speaker
         self.addressee = addressee
-        self.time_ends = frozenset(time_ends)
+        self.time_ends = frozenset[int]()
+        """Where the time expressions of the sentence end."""
         self.met: dict[str, str] = {}
         self.nameless: dict[str, tuple[str, str]] = {}
         """Relatives and pets spoken of without a name so far: their relation and species."""
@@ -115,10 +115,6 @@ class SubjectReader:
     def meet(self, name: str, gender: str) -> None:
         """Remember somebody; "" when the gender is not known."""
         self.met[name] = gender or self.met.get(name, "")
-
-    def ends_time(self, position: int) -> bool:
-        """Tell whether a time expression ends here."""
-        return position in self.time_ends
 
     def read(self, words: Words, index: int, limit: int) -> Subject | None:
         """Return the subject that begins at this word, if a clause could."""
@@ -157,10 +153,8 @@ class SubjectReader:
         """Tell whether "'s" here is a possessive ("Mum's car") and no verb ("Mum's moved")."""
         if words.at(index) != "'s":
             return words.at(index) == "and"
-        known = verbs.FORMS.get(words.at(index + 1))
-        return words.at(index + 1) not in ("a", "an", "not", "been") and (
-            known is None or known[1] in ("base", "third")
-        )
+        form = verbs.FORMS.get(words.at(index + 1))
+        return words.at(index + 1) not in ("a", "an", "not", "been") and (form is None or form[1] in ("base", "third"))
 
     def their_name(self, after: int, word: str) -> Subject:
         """Read "his name" where only one person or pet without a name was met."""
@@ -173,7 +167,7 @@ class SubjectReader:
 
     def resolve(self, gender: str) -> str:
         """Return whom a pronoun means: the only one met who fits, else nobody."""
-        fitting = [name for name, known in self.met.items() if known in ("", gender)]
+        fitting = [name for name, met_gender in self.met.items() if met_gender in ("", gender)]
         return fitting[0] if len(fitting) == 1 else ""
 
     def relation_at(self, words: Words, index: int, limit: int) -> Relation | None:
@@ -259,7 +253,7 @@ class SubjectReader:
             kind = "pet"
             name = relation.names[0] if relation.names else f"{self.speaker}'s {relation.species}"
         self.meet(name, gender_of(relation.predicate, name))
-        if words.at(after) == "'s" and self._is_thing(words, after + 1):
+        if words.at(after) == "'s" and words.at(after + 1) in THINGS:
             return self._thing(words, after + 1, limit, name, relation=relation)
         if words.at(after) == "and":
             return self._joined(words, after, limit)
@@ -279,9 +273,6 @@ class SubjectReader:
             return Subject(index + 2, self.speaker, speaker=True)
         end = self.name_end(words, index + 1, limit)
         return Subject(end, kind="none") if end > index + 1 else None
-
-    def _is_thing(self, words: Words, index: int) -> bool:
-        return words.at(index) in THINGS
 
     def _thing(
         self, words: Words, index: int, limit: int, owner: str, relation: Relation | None = None
@@ -310,7 +301,7 @@ class SubjectReader:
 
     def _opens(self, words: Words, index: int) -> bool:
         """Tell whether a subject can stand here; after a verb or a preposition it is an object."""
-        if not index or self.ends_time(words.end[index - 1]):
+        if not index or words.end[index - 1] in self.time_ends:
             return True
         before = words.low[index - 1]
         return before in _BEFORE_NAMES or before in verbs.ADVERBS
@@ -333,7 +324,7 @@ class SubjectReader:
             if second > end + 1:
                 return Subject(second, kind="none", names=(name, title(words.slice(end + 1, second))))
             return None
-        known = name in self.met
+        is_met = name in self.met
         if words.at(end) == "," and words.at(end + 1) in OWNERS:
             relation = self.relation_at(words, end + 1, limit)
             if relation is not None and not relation.names and words.at(relation.after) == ",":
@@ -345,10 +336,12 @@ class SubjectReader:
             whom = names[0] if names else f"{name}'s {predicate.replace('_', ' ')}"
             self.meet(whom, gender_of(predicate, whom))
             return Subject(after, whom)
-        given = words.low[index] in GIVEN_NAMES
-        if known or (given and end == index + 1):
+        is_given_name = words.low[index] in GIVEN_NAMES
+        if is_met or (is_given_name and end == index + 1):
             self.meet(name, gender_of("", name))
-        return self._who(words, end, Subject(end, name, known=known or (given and end == index + 1), names=(name,)))
+        return self._who(
+            words, end, Subject(end, name, known=is_met or (is_given_name and end == index + 1), names=(name,))
+        )
 
 
 def gender_of(predicate: str, name: str) -> str:

@@ -295,9 +295,9 @@ _OUTSIDE = " \t\r\n.,;:!?\"'“”‘’()[]{}<>*_~-–—"  # noqa: RUF001 - ty
 
 def predicate(name: str) -> Predicate:
     """Return what is known about a predicate. Every ``favourite_…`` and ``is_…`` is single; an unknown one is multi and loses nothing."""
-    known = PREDICATES.get(name)
-    if known is not None:
-        return known
+    entry = PREDICATES.get(name)
+    if entry is not None:
+        return entry
     return Predicate(name=name, values="single" if name.startswith((FAVOURITE, VALUED)) else "multi")
 
 

@@ -195,11 +195,11 @@ def _note(finder: FactFinder, clause: Clause, value: Value, verdict: _Interpreta
 
 def settle_passive(clause: Clause) -> None:
     """Take "got promoted" for "was promoted" where there are rows for it."""
-    known = verbs.FORMS.get(clause.words.at(clause.rest))
+    form = verbs.FORMS.get(clause.words.at(clause.rest))
     if (
         clause.lemma == "get"
-        and known is not None
-        and known[0] in TABLE.passives
-        and (known[1] in ("past", "participle") or known[0] == "let")
+        and form is not None
+        and form[0] in TABLE.passives
+        and (form[1] in ("past", "participle") or form[0] == "let")
     ):
-        clause.lemma, clause.passive, clause.verb_at, clause.rest = known[0], True, clause.rest, clause.rest + 1
+        clause.lemma, clause.passive, clause.verb_at, clause.rest = form[0], True, clause.rest, clause.rest + 1

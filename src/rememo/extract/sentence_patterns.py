@@ -96,8 +96,8 @@ def read_contacts(finder: FactFinder, limit: int) -> None:
     for at in range(limit - 2):
         if words.low[at] != "new":
             continue
-        noun = next((index for index in range(at + 1, min(at + 4, limit)) if words.low[index] in _CONTACTS), limit)
-        if noun >= limit - 2 or words.low[noun + 1] != ":":
+        noun = words.find(_CONTACTS, at + 1, min(at + 4, limit))
+        if noun >= limit - 2 or words.low[noun] not in _CONTACTS or words.low[noun + 1] != ":":
             continue
         clause = Clause(words, at, finder.own_subject(at), at, "be", "base", noun + 2, limit)
         predicate, pattern = _CONTACTS[words.low[noun]]
@@ -187,7 +187,7 @@ def read_as(finder: FactFinder, limit: int) -> None:
     words = finder.words
     if words.at(0) != "as" or words.at(1) not in ("a", "an"):
         return
-    end = next((at for at in range(2, limit) if words.low[at] in (",", "i", "my", "we")), limit)
+    end = words.find((",", "i", "my", "we"), 2, limit)
     if words.at(end + (words.at(end) == ",")) not in ("i", "my", "we"):
         return  # "As a chat assistant, you …"
     clause = Clause(words, 0, finder.own_subject(1), 1, "be", "base", 2, end)

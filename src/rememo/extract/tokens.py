@@ -1,6 +1,7 @@
 """Words with their places. Contractions are taken apart, and the usual ways to write them without apostrophe as well."""
 
 import re
+from collections.abc import Container
 
 _TOKEN = re.compile(
     r"[^\W\d_]\w*(?:[-'\u2019&]\w+)*(?:\.(?:io|js|ai|dev|app)(?!\w))?|\d+(?:[.,:/]\d+)*(?:st|nd|rd|th)?|[^\w\s]"
@@ -67,6 +68,10 @@ class Words:
     def capital(self, index: int) -> bool:
         """Tell whether the word is written with a capital."""
         return 0 <= index < len(self.raw) and self.raw[index][:1].isupper()
+
+    def find(self, listed: Container[str], first: int, after: int) -> int:
+        """Return where the first of some words stands from ``first`` on, and ``after`` where none does."""
+        return next((index for index in range(first, after) if self.low[index] in listed), after)
 
     def join(self, first: int, after: int, word: str) -> None:
         """Take several words for one, which stands where they stand."""

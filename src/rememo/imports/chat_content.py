@@ -24,11 +24,11 @@ def read_content(value: object) -> tuple[str, tuple[str, ...], int]:
     texts: list[str] = []
     pictures: list[object] = []
     for part in as_list(value):
-        known = as_object(part)
-        texts.append(as_text(part) or as_text(known.get("text")) or as_text(known.get("refusal")))
-        image = known.get("image_url")
-        if image or "image" in as_text(known.get("type")):
-            pictures.append(as_object(image).get("url") or image or known.get("url"))
+        fields = as_object(part)
+        texts.append(as_text(part) or as_text(fields.get("text")) or as_text(fields.get("refusal")))
+        image = fields.get("image_url")
+        if image or "image" in as_text(fields.get("type")):
+            pictures.append(as_object(image).get("url") or image or fields.get("url"))
     images = web_images(pictures)
     return "\n".join(filter(None, texts)), images, len(pictures) - len(images)
 

@@ -117,10 +117,10 @@ def _mark_text(mark: re.Match[str]) -> str:
     kind, *fields = mark[1].split("\ue202")
     if kind == "entity" and fields:
         try:
-            known = [name for name in as_list(json.loads(fields[0])) if isinstance(name, str)]
+            names = [name for name in as_list(json.loads(fields[0])) if isinstance(name, str)]
         except (ValueError, RecursionError):
             return fields[0]
-        return known[1] if len(known) > 1 else "".join(known)
+        return names[1] if len(names) > 1 else "".join(names)
     if kind in _LINKS and fields:
         target = fields[1] if len(fields) > 1 and fields[1].startswith(("https://", "http://")) else ""
         return f"[{fields[0]}]({target})" if target else fields[0]
@@ -161,7 +161,7 @@ class Assets:
 
 
 def same_file(pointer: str, attachment: Json) -> bool:
-    """Tell whether what was attached is an image that the message points at too."""
+    """Return whether an attachment is an image that the message points at too."""
     id = as_text(attachment.get("id"))
     return bool(id) and _file_id(pointer) == id
 

@@ -34,7 +34,7 @@ _ACCOUNT: Final = re.compile(rb'"account"\s*:\s*\{\s*"uuid"\s*:\s*"([^"\\]+)"')
 
 
 def read(source: SourcePath) -> Iterator[ReadResult]:
-    """Give the messages of every conversation in their order, with what was attached, projects and memories."""
+    """Yield the messages of every conversation in their order, with what was attached, projects and memories."""
     with open_folder(source) as folder:
         files = (
             folder.names
@@ -157,7 +157,7 @@ class _ClaudeExport:
     # ---- projects and memories
 
     def _project(self, project: Json) -> Iterator[ReadResult]:
-        """Give the instructions and documents of a project, and what it is about."""
+        """Yield the instructions and documents of a project, and what it is about."""
         id, name = as_label(project.get("uuid")) or "", as_title(project.get("name"))
         user = self._user(as_object(project.get("creator")).get("uuid"))
         self._projects[id] = name or id
@@ -228,7 +228,7 @@ class _ClaudeConversation:
     title: str | None
 
     def message(self, id: str, message: Json, at: datetime | None) -> Iterator[ReadResult]:
-        """Give the turns of a message, and what was attached to it."""
+        """Yield the turns of a message, and what was attached to it."""
         sender = as_text(message.get("sender")) or as_text(message.get("role"))
         role = _ROLES.get(sender)
         if role is None:

@@ -72,13 +72,13 @@ class ClaudeTurns:
             return content
         texts: list[str] = []
         for part in as_list(content):
-            known, text = as_object(part), as_text(part) or as_text(as_object(part).get("text"))
-            kind = as_text(known.get("type")) or "unknown"
-            names = [as_text(known.get(name)) for name in _NAMES]
+            fields, text = as_object(part), as_text(part) or as_text(as_object(part).get("text"))
+            kind = as_text(fields.get("type")) or "unknown"
+            names = [as_text(fields.get(name)) for name in _NAMES]
             if text:
                 texts += [*(names if kind == "knowledge" else ()), text]
-            elif known:
-                texts += [*names, *(as_text(as_object(image).get("title")) for image in as_list(known.get("images")))]
+            elif fields:
+                texts += [*names, *(as_text(as_object(image).get("title")) for image in as_list(fields.get("images")))]
                 self._left[NOT_TEXT.format(kind)] += 1
         if not any(texts) and as_object(block.get("structured_content")):
             return json.dumps(block["structured_content"], ensure_ascii=False)

@@ -25,7 +25,7 @@ _OFF: Final = "a directive that is switched off"
 
 
 def read(source: SourcePath) -> Iterator[ReadResult]:
-    """Give facts, observations and mental models as notes, directives as pinned ones, and what was retained as documents."""
+    """Yield facts, observations and mental models as notes, directives as pinned ones, and what was retained as documents."""
     with open_folder(source) as folder:
         if not folder.is_single_file:
             yield from _archive(folder, source)
@@ -56,7 +56,7 @@ def _archive(folder: Folder, source: SourcePath) -> Iterator[ReadResult]:
 
 
 def _document(values: Json) -> Iterator[ReadResult]:
-    """Give what was retained, and the facts in it."""
+    """Yield what was retained, and the facts in it."""
     id, text = as_label(values.get("id")) or digest(values)[:32], as_text(values.get("original_text"))
     if text.strip():
         yield ImportItem(
@@ -91,9 +91,9 @@ def _observation(row: Json) -> ReadResult:
 
 def _model(row: Json) -> ReadResult:
     """Return a mental model, or the one that holds the text of a knowledge page."""
-    known = {"source_id": row.get("id"), "text": row.get("content"), "tags": row.get("tags")}
+    fields = {"source_id": row.get("id"), "text": row.get("content"), "tags": row.get("tags")}
     times = {"created_at": row.get("last_refreshed_at") or row.get("created_at")}
-    return _fact(known | times | {"metadata": {"mental_model": row.get("name"), "question": row.get("source_query")}})
+    return _fact(fields | times | {"metadata": {"mental_model": row.get("name"), "question": row.get("source_query")}})
 
 
 def _directive(row: Json) -> ReadResult:

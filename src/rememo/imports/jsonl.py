@@ -44,7 +44,7 @@ _ROLE_UNKNOWN: Final = "a message with the unknown role {}"
 
 
 def read(source: SourcePath) -> Iterator[ReadResult]:
-    """Give every line as a message or a note."""
+    """Yield every line as a message or a note."""
     with source.open() as file:
         for number, value in iter_json_lines(file):
             line = as_object({"text": value} if isinstance(value, str) else value)

@@ -44,7 +44,7 @@ _OTHER: Final = "a message of the kind {}"
 
 
 def read(source: SourcePath) -> Iterator[ReadResult]:
-    """Give the items of a store and the messages of threads."""
+    """Yield the items of a store and the messages of threads."""
     with open_foreign(source.file()) as file:
         tables = file.tables()
         if "store" not in tables and "checkpoints" not in tables:

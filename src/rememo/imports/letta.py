@@ -1,7 +1,7 @@
 """Letta: an agent file (`.af`), in its present form with `agents`, `blocks` and `files`, or the first one with one agent.
 
 Ids in an agent file are numbers within the file, and the first form has none: a message is known by its time and content.
-A file holds the messages that the agent has in its context, and the summary that stands there for the older ones. Some files
+A file holds the messages that the agent has in its context, and the summary of the older ones. Some files
 hold their JSON as a text in JSON, as Letta's API returned it.
 """
 
@@ -43,7 +43,7 @@ _NO_IMAGE: Final = "an image that is kept elsewhere, or too large"
 
 
 def read(source: SourcePath) -> Iterator[ReadResult]:
-    """Give the blocks of each agent as pinned notes, its messages, and files as documents."""
+    """Yield the blocks of each agent as pinned notes, its messages, and files as documents."""
     path = source.file()
     if path.stat().st_size > _MAX_FILE:
         raise InvalidInput(f"{path} is larger than any agent file: {path.stat().st_size:,} bytes")
@@ -115,7 +115,7 @@ class _LettaAgent:
                 )  # fmt: skip
 
     def _message(self, message: Json) -> Iterator["_LettaTurn | Skipped | str"]:
-        """Give the turns of a message; a text alone is a summary of what went before."""
+        """Yield the turns of a message; a text alone is a summary of what went before."""
         role = as_text(message.get("role"))
         parts = [as_object(part) for part in as_list(message.get("content"))]
         text = "\n".join(filter(None, (as_text(part.get("text")) for part in parts if part.get("type") == "text")))
@@ -139,7 +139,7 @@ class _LettaAgent:
             yield Skipped(_EVENT.format(role or "unknown"))
 
     def _read_user_message(self, text: str, parts: list[Json]) -> Iterator["_LettaTurn | Skipped | str"]:
-        """Give what a user said: Letta may wrap it in JSON, and writes log-ins, heartbeats and summaries in the same way."""
+        """Yield what a user said: Letta may wrap it in JSON, and writes log-ins, heartbeats and summaries in the same way."""
         sources = [as_object(part.get("source")) for part in parts if part.get("type") == "image"]
         images = web_images(map(_image_address, sources))
         if missing := len(sources) - len(images):
@@ -155,7 +155,7 @@ class _LettaAgent:
         yield ("user", text, (), None, images) if text.strip() or images else Skipped(EMPTY)
 
     def _read_assistant_message(self, message: Json, text: str) -> Iterator["_LettaTurn | Skipped"]:
-        """Give what an agent said, in its text or by calling `send_message`, and what it called."""
+        """Yield what an agent said, in its text or by calling `send_message`, and what it called."""
         calls: list[Json] = []
         for call in map(as_object, as_list(message.get("tool_calls"))):
             function = as_object(call.get("function"))
@@ -175,7 +175,7 @@ class _LettaAgent:
             yield Skipped(EMPTY)
 
     def _read_tool_returns(self, message: Json, parts: list[Json], text: str) -> Iterator["_LettaTurn | Skipped"]:
-        """Give what calls returned: of several calls at once each return stands in `tool_returns`."""
+        """Yield what calls returned: of several calls at once each return stands in `tool_returns`."""
         answered = as_label(message.get("tool_call_id"))
         returns = [
             (tool_return, tool_return.get("func_response"))

@@ -41,7 +41,7 @@ _EARLIER: Final = "an earlier wording of a memory"
 
 
 def read(source: SourcePath) -> Iterator[ReadResult]:
-    """Give every memory as a note; of the history, the messages of sessions too."""
+    """Yield every memory as a note; of the history, the messages of sessions too."""
     if source.path.is_dir():
         yield from _folder(source)
     elif is_sqlite(source.path):
@@ -183,7 +183,7 @@ def _history(file: ForeignFile, source: SourcePath, *, memories: bool = True) ->
 
 
 def _changes(file: ForeignFile, source: SourcePath) -> Iterator[ReadResult]:
-    """Give what each memory says at last. The rows of one stand together, in the order of their times."""
+    """Yield the last version of each memory. The rows of one memory follow each other, in the order of their times."""
     columns = ["memory_id", "new_memory", "event", "created_at", "is_deleted", "actor_id", "role"]
     last: Json = {}
     times = ["memory_id", "updated_at", "created_at", "rowid"]

@@ -24,7 +24,7 @@ _BROKEN: Final = "an item that is no JSON object"
 
 
 def read(source: SourcePath) -> Iterator[ReadResult]:
-    """Give the items of every session in their order."""
+    """Yield the items of every session in their order."""
     with open_foreign(source.file()) as file:
         tables = [name for name, columns in file.tables().items() if {*_COLUMNS} <= {*columns}]
         if not tables:

@@ -175,16 +175,16 @@ def _limit_depth(ijson: Any, file: _LimitedReader, where: str) -> Iterator[tuple
 
 
 def _iter_lists(ijson: Any, events: Iterator[tuple[str, str, Any]], names: tuple[str, ...]) -> Iterator[Any]:
-    """Give the entries of the lists under some names of an object; the object itself where it has none of them."""
-    whole, seen = ijson.ObjectBuilder(), False
+    """Yield the entries of the lists under some names of an object; the object itself where it has none of them."""
+    builder, seen = ijson.ObjectBuilder(), False
     for prefix, event, value in events:
         if event == "start_array" and prefix in names:
             seen = True
             yield from _iter_list(ijson, events, prefix)
         elif not seen:
-            whole.event(event, value)
+            builder.event(event, value)
     if not seen:
-        yield whole.value
+        yield builder.value
 
 
 def _iter_list(ijson: Any, events: Iterator[tuple[str, str, Any]], prefix: str) -> Iterator[Any]:
@@ -202,7 +202,7 @@ def _iter_list(ijson: Any, events: Iterator[tuple[str, str, Any]], prefix: str) 
 
 
 def iter_json_lines(file: IO[bytes]) -> Iterator[tuple[int, Any]]:
-    """Give the lines of a JSON Lines file with their numbers; blank ones are passed over, broken ones are None."""
+    """Yield the lines of a JSON Lines file with their numbers; blank ones are passed over, broken ones are None."""
     number = 0
     while raw := file.readline(_MAX_ENTRY):
         number += 1
@@ -243,7 +243,7 @@ def _skip_byte_order_mark(file: IO[bytes]) -> "BufferedReader[Any]":
 
 
 def is_zip(path: Path) -> bool:
-    """Tell whether a file is a zip archive, whatever its name says."""
+    """Return whether a file is a zip archive, whatever its name says."""
     with path.open("rb") as file:
         return file.read(len(_ZIP)) == _ZIP
 

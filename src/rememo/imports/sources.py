@@ -63,9 +63,9 @@ def import_from(
     results: Iterator[ReadResult] = chosen.read(source_path)
     if chosen.user is not None and memory.bound.user is None:
         results = (_with_user(result, chosen.user) for result in results)
-    done = ImportWriter(memory, source, learn=learn).write(results)
+    report = ImportWriter(memory, source, learn=learn).write(results)
     source_path.count_read(source_path.size)  # all of it, also of a database whose pages are not all of interest
-    return done
+    return report
 
 
 def _with_user(result: ReadResult, user: str) -> ReadResult:

@@ -204,7 +204,7 @@ class ImportWriter:
         """Add an item to a batch, once; a refused one is counted with its reason."""
         id = self._id(item)
         if id in waiting:
-            self._known[item.kind] += 1  # it stands there twice
+            self._known[item.kind] += 1  # the source has it twice
             return
         try:
             receipt = self._add_item(self._view(batch, item), item)

@@ -128,7 +128,7 @@ def _summarise(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Ex
 
 
 def _each(jobs: Sequence[Job], run: Callable[[], object]) -> dict[str, Exception]:
-    """Do what several jobs ask for once; when it fails, each of them has, and no others."""
+    """Run several jobs as one; when it fails, each of them has failed, and no others."""
     try:
         run()
     except Closed:
@@ -139,7 +139,7 @@ def _each(jobs: Sequence[Job], run: Callable[[], object]) -> dict[str, Exception
 
 
 def _embed(engine: Engine, tenant: str, jobs: Sequence[Job]) -> dict[str, Exception]:
-    """Give versions the vectors that are owed to them; one that is gone needs none."""
+    """Embed the versions that wait for their vectors; one that is gone needs none."""
     active = engine.model.follow()
     embedder, model = active.embedder, active.number
     if embedder is None or model is None:

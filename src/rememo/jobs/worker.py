@@ -145,7 +145,7 @@ class Worker:
     def run_once(
         self, *, limit: int = BATCH, ids: Sequence[str] | None = None, tasks: Sequence[str] | None = None
     ) -> int:
-        """Do the jobs that are due now, at most `limit`, and return how many were taken.
+        """Run the jobs that are due now, at most `limit`, and return how many.
 
         What only a language model can do is left to others where there is none here.
         """
@@ -167,16 +167,16 @@ class Worker:
                 state.turn_ended.notify_all()
 
     def run_until_idle(self, timeout: float = 60.0) -> int:
-        """Do everything that is due, and return how many jobs that were; raises `JobFailed` when it takes longer."""
-        ends, done = time.monotonic() + timeout, 0
+        """Run all jobs that are due, and return how many; raises `JobFailed` when it takes longer."""
+        ends, total = time.monotonic() + timeout, 0
         state = self._worker_state
         while True:
-            taken = self.run_once()
-            done += taken
-            if taken == 0:
+            count = self.run_once()
+            total += count
+            if count == 0:
                 with state.turn_ended:
                     if state.turn_ended.wait_for(lambda: state.busy == 0, max(0.0, ends - time.monotonic())):
-                        return done
+                        return total
             if time.monotonic() > ends:
                 raise JobFailed(f"jobs are still being done after {timeout:g} seconds; wait longer, or list them")
 
@@ -251,7 +251,7 @@ class Worker:
         return job.task == EMBED and self.engine.model.active.embedder is None
 
     def do(self, jobs: Sequence[Job]) -> None:
-        """Do jobs that were leased, and settle them."""
+        """Run jobs that were leased, and settle them."""
         lost = CancelToken()
         heartbeat = Heartbeat(self.engine, jobs, self._lease, lost=lost.cancel)
         try:

@@ -29,44 +29,44 @@ def run_rule_tasks(reference: "weakref.ref[Worker]", state: WorkerState) -> None
         worker = reference()
         if worker is None:
             return
-        taken, began = 0, time.monotonic()
+        count, began = 0, time.monotonic()
         try:
             wanted, state.wanted = state.wanted[:_FEW], state.wanted[_FEW:]
             if wanted:
-                taken = worker.run_once(ids=wanted, tasks=RULE_TASKS)
-            if not taken:
-                taken = worker.run_once(limit=_SMALL_BATCH if busy else BATCH, tasks=worker.lanes()[0])
+                count = worker.run_once(ids=wanted, tasks=RULE_TASKS)
+            if not count:
+                count = worker.run_once(limit=_SMALL_BATCH if busy else BATCH, tasks=worker.lanes()[0])
         except Closed:
             return
         except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
             _rest(state, error)
         del worker
         worked = time.monotonic() - began
-        if not taken and not state.stopping:
+        if not count and not state.stopping:
             state.due.wait(state.idle)
             worked = _LONGEST_BACK
 
 
 def run_model_tasks(reference: "weakref.ref[Worker]", state: WorkerState) -> None:
-    """Do the jobs that wait for a model until the worker is stopped or forgotten, whatever the other thread does."""
+    """Run the jobs that need a model until the worker is stopped or garbage-collected, whatever the other thread does."""
     while not state.stopping:
         state.model_work.clear()
-        worker, taken = reference(), 0
+        worker, count = reference(), 0
         if worker is None:
             return
         try:
-            taken = worker.run_once(limit=_SMALL_BATCH, tasks=worker.lanes()[1])
+            count = worker.run_once(limit=_SMALL_BATCH, tasks=worker.lanes()[1])
         except Closed:
             return
         except Exception as error:  # noqa: BLE001 - the thread outlives whatever a turn raises, and the jobs keep
             _rest(state, error)
         del worker
-        if not taken and not state.stopping:
+        if not count and not state.stopping:
             state.model_work.wait(LISTENING_SECONDS)
 
 
 def _rest(state: WorkerState, error: Exception) -> None:
-    """Tell of a turn that failed, and rest: whoever waits for the work asks for the next one at once, again and again."""
+    """Log a failed run, and pause: whoever waits for the jobs asks for the next run at once, again and again."""
     if isinstance(error, StorageError):
         _log.warning("the store cannot be worked on now: %s", error)
     else:

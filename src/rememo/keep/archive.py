@@ -116,8 +116,8 @@ class Archive(ViewHolder):
                     score = len(words & set(self._view.engine.analyzer.terms(record.text))) / len(words)
                     if score:
                         best[record.id] = score, ArchiveHit(archive=entry.name, record=record, score=score)
-            kept = heapq.nlargest(limit, best.items(), key=lambda scored: (scored[1][0], scored[1][1].record.at))
-            best = dict(kept)
+            leading = heapq.nlargest(limit, best.items(), key=lambda scored: (scored[1][0], scored[1][1].record.at))
+            best = dict(leading)
         return [hit for _, hit in best.values()]
 
     # ---- inside

@@ -111,10 +111,10 @@ class Audit:
 
     # ---- verifying
 
-    def _find_faults(self, end: AuditHead, last: int, kept: AuditHead | None) -> Iterator[str]:
+    def _find_faults(self, end: AuditHead, last: int, expected_head: AuditHead | None) -> Iterator[str]:
         previous = empty_head(self._tenant)
         redacted: dict[int, AuditRow] = {}
-        met = kept is None or kept.count == 0
+        reached = expected_head is None or expected_head.count == 0
         if end.count < 0:
             yield f"the number of lines that the store keeps was altered: it is {end.count}"
         # From the lowest number there can be: nobody lists a line below 1, but nobody but a forger writes one either.
@@ -130,9 +130,9 @@ class Audit:
             elif line.gone is not None:
                 redacted[line.number] = line
             previous = AuditHead(count=line.number, hash=line.hash.hex())
-            if kept is not None and line.number == kept.count:
-                met = True
-                if previous.hash != kept.hash:
+            if expected_head is not None and line.number == expected_head.count:
+                reached = True
+                if previous.hash != expected_head.hash:
                     yield f"line {line.number} is not the one whose head was kept: the trail before it was rewritten"
         if previous.count < end.count:
             yield _describe_missing(previous.count + 1, end.count) + ": the trail was cut at its end"
@@ -140,12 +140,12 @@ class Audit:
             yield f"line {end.count} is not the one that the store knows to be the last: the end was rewritten"
         if last > end.count:
             yield f"lines {end.count + 1} to {last} were inserted behind the end"
-        if kept is not None and not met and kept.count > end.count:
-            yield f"the trail ends with line {end.count}, but a head of line {kept.count} was kept: it was cut"
+        if expected_head is not None and not reached and expected_head.count > end.count:
+            yield f"the trail ends with line {end.count}, but a head of line {expected_head.count} was kept: it was cut"
         yield from self._unjustified_redactions(redacted)
 
     def _unjustified_redactions(self, redacted: dict[int, AuditRow]) -> Iterator[str]:
-        """Give the lines that something was taken out of though no erasure says so."""
+        """Yield the lines that were redacted though no erasure says so."""
         if not redacted:
             return
         scope = Scope(tenant=self._tenant)
@@ -163,7 +163,7 @@ class Audit:
 
 
 def stream(view: View) -> Iterator[str]:
-    """Give the lines that `Audit.export` writes, as they are read; nothing is held up meanwhile."""
+    """Yield the lines that `Audit.export` writes, as they are read; nothing is blocked meanwhile."""
     engine, scope = view.engine, view.scope
     if engine.audit is not None:
         engine.audit.record("audit.export", scope)
@@ -183,7 +183,7 @@ def stream(view: View) -> Iterator[str]:
 
 
 def _read_lines(store: Store, tenant: str, count: int, start: int = 1) -> Iterator[AuditRow]:
-    """Give the lines up to a number, those that are there."""
+    """Yield the existing lines up to a number."""
     scope = Scope(tenant=tenant)
     for lines in read_pages(lambda first: store.audit_entries(scope, start=first, limit=_CHUNK), start):
         for line in lines:

@@ -30,7 +30,7 @@ BatchChange = Remove | Revise
 
 
 def iterate_pages(engine: Engine, filter: Filter) -> Iterator[list[Record]]:
-    """Give the records a filter means in pages, kind by kind and oldest first; they may be removed meanwhile.
+    """Yield the records of a filter in pages, kind by kind and oldest first; they may be removed meanwhile.
 
     Memory is that of a page, unless very many have the same moment.
     """
@@ -58,7 +58,7 @@ def _iterate_kind(engine: Engine, filter: Filter) -> Iterator[list[Record]]:
 
 
 def iterate_jobs(store: JobQueue, tenant: str) -> Iterator[Job]:
-    """Give the jobs of a tenant, the latest page first; memory is that of a page. They may be removed meanwhile."""
+    """Yield the jobs of a tenant, the latest page first; memory is that of a page. They may be removed meanwhile."""
     before: str | None = None
     while page := store.latest_jobs(tenant, limit=PAGE, before=before):
         yield from page

@@ -173,7 +173,7 @@ def _without_source(statement: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def remove_orphans(engine: Engine, policy: RetentionPolicy, writer: BatchWriter, progress: PolicyProgress) -> None:
-    """Take back relationships that were learned from facts that are gone, and those of which an end was a record that is gone."""
+    """Remove relationships that were learned from facts that are gone, and those with an end that was a record and is gone."""
     tenant = policy.scope.tenant
     facts = Filter(scope=policy.scope, kinds=("fact",))
     fact_hashes = np.sort(np.array(array("q", _relationship_hashes(engine, facts)), np.int64))

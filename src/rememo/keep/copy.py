@@ -35,7 +35,7 @@ class CopyReport:
 
 
 def copy(source: Engine, target: Engine, progress: Progress | None = None) -> CopyReport:
-    """Bring everything of a store into another: versions, vectors, snapshots, key-value entries and jobs of all tenants.
+    """Copy everything of a store into another: versions, vectors, snapshots, key-value entries and jobs of all tenants.
 
     Raises `AlreadyExists` when a record is there with another content, before its tenant is touched, and `StorageError`
     when the two are not alike at the end.
@@ -45,26 +45,26 @@ def copy(source: Engine, target: Engine, progress: Progress | None = None) -> Co
     versions = 0
     for tenant in tenants:
         translation = translation_between(source, target, tenant)
-        theirs = partial(_read_versions, source, tenant, translation)
-        _check_no_conflicts(theirs, target, tenant)
+        source_versions = partial(_read_versions, source, tenant, translation)
+        _check_no_conflicts(source_versions, target, tenant)
         new = _copy_tenant(source, target, tenant, translation, progress)
         totals = Transferred(
             **{field.name: getattr(totals, field.name) + getattr(new, field.name) for field in fields(totals)}
         )
-        versions += _check_equal(theirs, source, target, tenant)
+        versions += _check_equal(source_versions, source, target, tenant)
     return CopyReport(tenants=len(tenants), new=totals, versions=versions)
 
 
 def _read_versions(source: Engine, tenant: str, translation: IdTranslation | None) -> Iterator[StoredVersion]:
-    """Give the versions of a tenant with the ids that they have in the target."""
+    """Return the versions of a tenant with the ids that they have in the target."""
     dump = source.store.dump(Scope(tenant=tenant))
     return dump if translation is None else translation.translate_versions(dump)
 
 
-def _check_no_conflicts(theirs: Callable[[], Iterator[StoredVersion]], target: Engine, tenant: str) -> None:
+def _check_no_conflicts(source_versions: Callable[[], Iterator[StoredVersion]], target: Engine, tenant: str) -> None:
     if not target.store.count(Filter(scope=Scope(tenant=tenant), quarantined=None), target.now()):
         return  # what is not there cannot contradict
-    for chunk in chunks(theirs()):
+    for chunk in chunks(source_versions()):
         if clashing := target.store.clashes(chunk):
             raise AlreadyExists(
                 f"conflict: {len(clashing)} records of tenant {tenant!r} already exist in the target with other content, the first is"
@@ -102,11 +102,14 @@ def _as_waiting(job: Job) -> Job:
     return replace(job, state="waiting", leased_until=None) if job.state == "running" else job
 
 
-def _check_equal(theirs: Callable[[], Iterator[StoredVersion]], source: Engine, target: Engine, tenant: str) -> int:
+def _check_equal(
+    source_versions: Callable[[], Iterator[StoredVersion]], source: Engine, target: Engine, tenant: str
+) -> int:
     """Return how many versions both have of a tenant; raises when what one says is not what the other does."""
     vectors = _same_model(source, target)
     expected, actual = (
-        _checksum(versions, vectors=vectors) for versions in (theirs(), target.store.dump(Scope(tenant=tenant)))
+        _checksum(versions, vectors=vectors)
+        for versions in (source_versions(), target.store.dump(Scope(tenant=tenant)))
     )
     if expected != actual:
         raise StorageError(
@@ -117,9 +120,9 @@ def _check_equal(theirs: Callable[[], Iterator[StoredVersion]], source: Engine, 
 
 
 def _same_model(source: Engine, target: Engine) -> bool:
-    ours = target.embedder
-    theirs = source.store.model()
-    return ours is not None and theirs is not None and theirs.identity == (ours.name, ours.dimension)
+    embedder = target.embedder
+    model = source.store.model()
+    return embedder is not None and model is not None and model.identity == (embedder.name, embedder.dimension)
 
 
 def _checksum(versions: Iterator[StoredVersion], *, vectors: bool) -> tuple[int, int]:

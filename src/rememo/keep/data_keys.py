@@ -100,7 +100,7 @@ class TenantKeys:
     """The `TenantCipher` of one tenant: the newest key encrypts, every one decrypts."""
 
     def __init__(self, tenant: str, keys: Sequence[DataKey], newer: Callable[[], "TenantKeys"]) -> None:
-        """Take a tenant's keys, oldest first, and what tells the keys that others have added since."""
+        """Use a tenant's keys, oldest first; `newer` returns them with those that other processes have added since."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
         self._invalid_tag = InvalidTag

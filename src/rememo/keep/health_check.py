@@ -30,7 +30,7 @@ class CheckResult:
 
 
 def check_health(engine: Engine, tenant: str, *, deep: bool = False) -> Iterator[CheckResult]:
-    """Give results as checks are made; `deep` also reads the whole store and compares its parts."""
+    """Yield results as checks are made; `deep` also reads the whole store and compares its parts."""
     yield from _check_store(engine)
     yield from _check_jobs(engine, tenant)
     yield from _check_vectors(engine, tenant)

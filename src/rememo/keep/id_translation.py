@@ -29,7 +29,7 @@ class IdTranslation:
         return cls(lambda text: translate_ids(text, source, target))
 
     def translate_versions(self, versions: Iterator[StoredVersion]) -> Iterator[StoredVersion]:
-        """Give versions with the ids of the other store."""
+        """Yield versions with the ids of the other store."""
         return (replace(version, record=self.translate_record(version.record)) for version in versions)
 
     def translate_record(self, record: Record) -> Record:

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def read_versions(path: Path, engine: Engine, scope: Scope) -> Iterator[StoredVersion]:
-    """Give the versions in an export, checked; one that is damaged raises before the end is reached."""
+    """Yield the versions in an export, checked; one that is damaged raises before the end is reached."""
     return (entry for entry in _read_entries(path, engine, scope) if isinstance(entry, StoredVersion))
 
 
@@ -43,7 +43,7 @@ def import_file(
     check_entry: EntryCheck | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Transferred:
-    """Bring an export in; what is there already is passed over, so repeating it is harmless.
+    """Import an export; what exists already is skipped, so repeating it is harmless.
 
     The whole file is read and checked first: a foreign or damaged one, one with an entry that cannot be, or one that
     contradicts a record here, changes nothing. `check_entry` refuses key-value entries that their readers could not use.
@@ -60,11 +60,11 @@ def import_file(
         if progress is not None:
             progress(passed)
     counts = zero_counts()
-    ours = _same_model(source, engine)
+    same_model = _same_model(source, engine)
     for entries in chunks(_read_entries(source, engine, scope, check_entry)):
         versions = [entry for entry in entries if isinstance(entry, StoredVersion)]
         note = None if engine.audit is None else engine.audit.note("import", scope)
-        counts["versions"] += load_versions(engine, versions, note, same_model=ours)
+        counts["versions"] += load_versions(engine, versions, note, same_model=same_model)
         if scope != Scope(tenant=scope.tenant):
             continue
         snapshots = {entry.name: entry.at for entry in entries if isinstance(entry, SnapshotEntry)}
@@ -85,7 +85,7 @@ def import_file(
 def _read_entries(
     path: Path, engine: Engine, scope: Scope, check_entry: EntryCheck | None = None
 ) -> Iterator[ExportEntry]:
-    """Give every entry of a file, checked, with the ids that it has here."""
+    """Yield every entry of a file, checked, with the ids that it has here."""
     translation = _find_translation(path, engine, scope)
     lines = _read_lines(path, engine)
     try:
@@ -115,14 +115,14 @@ def _find_translation(path: Path, engine: Engine, scope: Scope) -> IdTranslation
     if text is None:
         raise InvalidInput(f"{path} is damaged: the key of its ids does not open; nothing was imported")
     key = b64decode(text)
-    theirs = reencryption.cipher.adopt_id_key(scope.tenant, key)
+    id_cipher = reencryption.cipher.adopt_id_key(scope.tenant, key)
     if reencryption.cipher.id_key(scope.tenant) == key:
         return None
-    return IdTranslation.between(theirs, engine.ids.cipher(scope.tenant))
+    return IdTranslation.between(id_cipher, engine.ids.cipher(scope.tenant))
 
 
 def _read_identities(path: Path, engine: Engine, scope: Scope) -> Iterator[VersionIdentity]:
-    """Give what tells of each version in a file whether its id was derived; what cannot be a version is passed over."""
+    """Yield what shows whether the id of each version in a file was derived; what cannot be a version is skipped."""
     for line in islice(_read_lines(path, engine), 1, None):  # without the header
         try:
             record = Record.from_dict(line["record"])
@@ -144,7 +144,7 @@ def _read_header(path: Path) -> dict[str, Any]:
 
 
 def _read_lines(path: Path, engine: Engine) -> Iterator[dict[str, Any]]:
-    """Give the header and every line before the footer; anything out of order raises before the end is reached."""
+    """Yield the header and every line before the footer; anything out of order raises before the end is reached."""
     digest, seen, ended = hashlib.sha256(), 0, False
     cipher: ExportCipher | None = None
     try:
@@ -215,7 +215,7 @@ def _check_header(path: Path, line: dict[str, Any]) -> None:
 
 
 def chunks(entries: Iterator[T]) -> Iterator[list[T]]:
-    """Give entries in lists that are stored at once."""
+    """Yield entries in lists that are stored at once."""
     chunk: list[T] = []
     for entry in entries:
         chunk.append(entry)
@@ -229,14 +229,14 @@ def chunks(entries: Iterator[T]) -> Iterator[list[T]]:
 def _same_model(path: Path, engine: Engine) -> bool:
     with path.open("rb") as file:
         model = json.loads(file.readline()).get("model")
-    ours = engine.embedder
-    return ours is not None and model == {"name": ours.name, "dimension": ours.dimension}
+    embedder = engine.embedder
+    return embedder is not None and model == {"name": embedder.name, "dimension": embedder.dimension}
 
 
 def load_versions(
     engine: Engine, versions: Sequence[StoredVersion], note: NewAuditEntry | None, *, same_model: bool
 ) -> int:
-    """Bring versions in with vectors of this engine's model: those of another mean nothing here. Returns how many were new.
+    """Load versions with vectors of this engine's model, since those of another mean nothing here; returns how many were new.
 
     A model that is asked over a network, or that this process has not got, is asked later, by jobs.
     """

@@ -33,7 +33,7 @@ class Keyring:
     """
 
     def __init__(self, key: Key, *former: Key) -> None:
-        """Take the current master key, and those that were current before."""
+        """Use the current master key, and those that were current before."""
         need_cryptography()
         keys = [_parse_key(material) for material in (key, *former)]
         self._masters = {_key_id(key): make_cipher(key, "master") for key in keys}
@@ -147,7 +147,7 @@ class KeyringCipher:
         return self.tenant_cipher(tenant) if cached is None else cached[1]
 
     def ensure_key(self, tenant: str) -> None:
-        """See to it that a tenant has a key, before something of it is written."""
+        """Make sure that a tenant has a key, before its first write."""
         cached = self._ciphers.get(tenant)
         if (cached is None or not cached[1].serial) and not self._data_keys(tenant) and not self.is_dropped(tenant):
             # Another process may be faster; then its key counts.
@@ -201,7 +201,7 @@ class KeyringCipher:
         )
 
     def is_dropped(self, tenant: str) -> bool:
-        """Say whether a tenant's keys were dropped."""
+        """Return whether a tenant's keys were dropped."""
         return any(not key.key for key in self._key_store.keys(tenant))
 
     def rewrap(self) -> int:
@@ -217,7 +217,7 @@ class KeyringCipher:
         return len(rewrapped)
 
     def add_key(self, tenant: str) -> int:
-        """Give a tenant another key, which encrypts what is new from now on; returns its serial."""
+        """Add a key to a tenant, which encrypts what is new from now on; returns its serial."""
         while True:
             serial = self.newest_serial(tenant) + 1
             if self._key_store.add(tenant, self._keyring.wrap(secrets.token_bytes(KEY_BYTES), tenant, serial)):

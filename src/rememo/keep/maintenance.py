@@ -35,8 +35,8 @@ def maintain(view: View, *, dry: bool = False) -> Maintenance:
     runs = tuple(_run(view, policy, pace, dry=dry) for policy in Retention(view).list())
     engine = view.engine
     if engine.audit is not None and not dry and (reclaimed or any(run.done for run in runs)):
-        done = {f"{run.does}:{run.policy}": run.done for run in runs if run.done}
-        engine.audit.record("maintain", view.scope, {"reclaimed": reclaimed, **done})
+        counts = {f"{run.does}:{run.policy}": run.done for run in runs if run.done}
+        engine.audit.record("maintain", view.scope, {"reclaimed": reclaimed, **counts})
     return Maintenance(dry_run=dry, reclaimed=reclaimed, runs=runs)
 
 
@@ -51,10 +51,10 @@ def sweep(view: View, pace: BatchPacer) -> int:
             total += engine.plain_kv.sweep(view.scope.tenant, now)
     while True:
         with pace.step():
-            done = engine.store.sweep(now, keys_before=keys_before, limit=pace.size)
-        if not done:
+            swept = engine.store.sweep(now, keys_before=keys_before, limit=pace.size)
+        if not swept:
             return total
-        total += done
+        total += swept
 
 
 def _run(view: View, policy: RetentionPolicy, pace: BatchPacer, *, dry: bool) -> PolicyRun:
@@ -98,16 +98,16 @@ def _remove(view: View, policy: RetentionPolicy, writer: BatchWriter, progress: 
 
 
 def _removes_everything(view: View, policy: RetentionPolicy) -> str | None:
-    """Say why a policy is not run: nothing of the whole tenant would be left."""
+    """Return why a policy is not run: nothing of the whole tenant would be left."""
     if policy.allow_all:
         return None
     engine = view.engine
     total = engine.store.count(removable_filter(view), engine.now())
-    meant = Filter(scope=policy.scope, kinds=policy.kinds, quarantined=None)
+    filter = Filter(scope=policy.scope, kinds=policy.kinds, quarantined=None)
     if policy.older_than is not None and policy.at_most is policy.max_bytes is None:
-        meant = meant.narrowed(before=engine.now() - timedelta(seconds=policy.older_than))
+        filter = filter.narrowed(before=engine.now() - timedelta(seconds=policy.older_than))
     # Counting is cheap; looking at each is not, and only needed where the count leaves a doubt.
-    if not total or engine.store.count(meant, engine.now()) < total:
+    if not total or engine.store.count(filter, engine.now()) < total:
         return None
     if sum(len(page) for page in select_removals(engine, policy)) < total:
         return None
@@ -134,7 +134,7 @@ def _archive_before_removal(view: View, policy: RetentionPolicy) -> BeforeRemova
 
 
 def _compress(view: View, policy: RetentionPolicy, progress: PolicyProgress, *, dry: bool) -> None:
-    """Let old messages leave into summaries, room by room."""
+    """Replace old messages by summaries, room by room."""
     engine = view.engine
     before = engine.now() - timedelta(seconds=policy.older_than or 0)
     old = Filter(scope=policy.scope, kinds=("message",), before=before)
@@ -159,15 +159,15 @@ def _thin(view: View, policy: RetentionPolicy, pace: BatchPacer, progress: Polic
     start, first = "", True
     while True:
         with pace.step():
-            done = engine.store.thin(
+            thinned = engine.store.thin(
                 policy.scope, keep_from=keep_from, forget_before=forget_before, start=start, limit=pace.size,
                 first=first, dry=dry,
             )  # fmt: skip
-        progress.count(done.ids)
-        progress.found += done.versions - len(done.ids)
+        progress.count(thinned.ids)
+        progress.found += thinned.versions - len(thinned.ids)
         if not dry:
-            progress.done += done.versions
-            first = first and not done.versions
-        if done.following is None:
+            progress.done += thinned.versions
+            first = first and not thinned.versions
+        if thinned.following is None:
             return
-        start = done.following
+        start = thinned.following

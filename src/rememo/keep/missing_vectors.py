@@ -39,7 +39,7 @@ def count_missing(engine: Engine, tenant: str) -> MissingVectors:
 
 
 def find_lost(engine: Engine, tenant: str) -> Iterator[Unvectored]:
-    """Give the versions of a tenant that should have a vector, have none, and have no job that will make it."""
+    """Yield the versions of a tenant that should have a vector, have none, and have no job that will make it."""
     return (version for version in _find_unvectored(engine, tenant) if not version.owed)
 
 
@@ -62,7 +62,7 @@ def verify(engine: Engine) -> Check:
 
 
 def _find_unvectored(engine: Engine, tenant: str) -> Iterator[Unvectored]:
-    """Give the versions without a vector whose text has something to embed."""
+    """Yield the versions without a vector whose text has something to embed."""
     embedder = _local_embedder(engine)
     for versions in _batch(engine.store.unvectored(tenant)):
         worded = [version for version in versions if any(letter.isalnum() for letter in version.text)]

@@ -56,7 +56,7 @@ class Quarantine(ViewHolder):
         return self._view.engine.store.count(self._view.filter(quarantined=True), self._view.engine.now())
 
     def release(self, id: str, *, by: str) -> Receipt:
-        """Let a record go, a document with its chunks: it is found and learned from as if it had come in now.
+        """Release a record, a document with its chunks: it is found and learned from as if it had been added now.
 
         `by` is who decided so; it is kept in the record's metadata as `released_by`, and in the audit
         trail where nobody acts already. The next version is free, the one

@@ -36,7 +36,7 @@ def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], N
         return _embed_missing(engine, embedder, progress)
     # Before the store changes models, so that searches of this process find the new one at once.
     engine.model.expect(embedder)
-    model, done = store.begin_model(embedder.name, embedder.dimension), 0
+    model, count = store.begin_model(embedder.name, embedder.dimension), 0
     chunk = _REMOTE_CHUNK if isinstance(embedder, RemoteEmbedder) else _CHUNK
     for _ in range(_MOST_TRIES):
         while True:
@@ -44,21 +44,21 @@ def reembed(engine: Engine, embedder: Embedder, progress: Callable[[int, int], N
             if not versions:
                 break
             store.put_vectors(model, _embed_versions(engine, embedder, versions))
-            done += len(versions)
+            count += len(versions)
             if progress is not None:
-                progress(done, done + remaining - len(versions))
+                progress(count, count + remaining - len(versions))
         # Others may have written in between; what they wrote is embedded first.
         if store.swap_model(model):
             engine.model.use(embedder)
             while store.drop_models(_CHUNK * 4) == _CHUNK * 4:
                 pass
-            return done
+            return count
     raise StorageError(f"{embedder.name} never caught up with the writers; run it again when less is written")
 
 
 def _embed_missing(engine: Engine, embedder: Embedder, progress: Callable[[int, int], None] | None) -> int:
-    """Give vectors by the model in use to versions that have none and no job for it; returns how many."""
-    done, model = 0, engine.store.use_model(embedder.name, embedder.dimension)
+    """Embed versions that have no vector of the model in use and no job for it; returns how many."""
+    count, model = 0, engine.store.use_model(embedder.name, embedder.dimension)
     for tenant in engine.store.tenants():
         unembedded = [Unembedded(index, tenant, version.id, version.version, version.text)
                 for index, version in enumerate(find_lost(engine, tenant))]  # fmt: skip
@@ -70,10 +70,10 @@ def _embed_missing(engine: Engine, embedder: Embedder, progress: Callable[[int, 
                 for version in part
                 if (vector := vectors[version.number]) is not None
             ]
-            done += engine.store.set_vectors(tenant, embedded, model=model) if embedded else 0
+            count += engine.store.set_vectors(tenant, embedded, model=model) if embedded else 0
             if progress is not None:
-                progress(done, done + len(unembedded) - first - len(part))
-    return done
+                progress(count, count + len(unembedded) - first - len(part))
+    return count
 
 
 def _embed_versions(engine: Engine, embedder: Embedder, versions: Sequence[Unembedded]) -> NumberedVectors:

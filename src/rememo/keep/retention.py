@@ -116,7 +116,7 @@ class Retention(ViewHolder):
         return self._view.engine.kv.delete(self._tenant, self._space, key, self._view.engine.now())
 
     def undo(self, report: Maintenance) -> Undone:
-        """Take back what a run of `maintain()` removed and mended, the last write first, by new versions.
+        """Undo what a run of `maintain()` removed and repaired, the last write first, by new versions.
 
         What has changed since, and what was thinned meanwhile, is left as it is and counted.
         """

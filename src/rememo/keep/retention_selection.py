@@ -48,7 +48,7 @@ def apply_removal(
 
 
 def select_removals(engine: Engine, policy: RetentionPolicy) -> Iterator[list[Record]]:
-    """Give what a policy removes, in pages; nothing twice, whether or not it is removed meanwhile."""
+    """Yield what a policy removes, in pages; nothing twice, whether or not it is removed meanwhile."""
     filter = Filter(scope=policy.scope, kinds=policy.kinds, quarantined=None)
     bounds = (policy.older_than, policy.max_bytes, policy.at_most)
     removed_ids: set[str] = set()
@@ -129,7 +129,7 @@ class _Selection:
         self._roomless = roomless
 
     def pages(self) -> Iterator[list[Record]]:
-        """Give them in pages, oldest first."""
+        """Yield them in pages, oldest first."""
         for page in iterate_pages(self.engine, self._filter):
             if chosen := [
                 record

@@ -45,7 +45,7 @@ def roll_back(view: View, to: datetime) -> Receipt:
 
 
 def undo(view: View, receipt: Receipt, before: datetime) -> Receipt:
-    """Take one write back, to what was known before it; a record that somebody changed since raises `VersionConflict`.
+    """Undo one write, to what was known before it; a record that somebody changed since raises `VersionConflict`.
 
     What learning changed since is no conflict: it goes or stays with the messages that it was learned from.
     """

@@ -1,6 +1,6 @@
 """Conflicting statements resolved by policy: from all statements about one thing to validity periods. Pure.
 
-The result follows from the set of statements alone, so it does not pair in which order they arrive, how often they are
+The result follows from the set of statements alone, so it does not matter in which order they arrive, how often they are
 repeated, or that one of them is taken back later.
 """
 
@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 from rememo.extract.predicates import EVERY
 from rememo.extract.predicates import predicate as shipped
 from rememo.learn.matching import covers, is_same
-from rememo.learn.statements import Statement, folded
-from rememo.model.fact import FactStatus
+from rememo.learn.statements import Statement
+from rememo.model.fact import FactStatus, folded
 
 Policy = Literal["latest", "keep", "ask", "gather"]
 """What a different value does: the newer ends the older, the first stays, somebody decides, or all hold."""
@@ -64,8 +64,8 @@ def arrange_periods(
 
     ``against`` is what else was said that ends values here, see `rememo.learn.oppositions`; it ends what was said before it and is in no period.
     """
-    given = sorted(statements, key=lambda statement: _order(statement, predicate))
-    live, periods = split_retracted(given)
+    ordered = sorted(statements, key=lambda statement: _order(statement, predicate))
+    live, periods = split_retracted(ordered)
     sweeping = [statement for statement in live if statement.ends_all]
     if sweeping:
         periods.append(
@@ -93,11 +93,11 @@ def _order(statement: Statement, predicate: str) -> tuple[Any, ...]:
     return (statement.said, *statement.order) if predicate in DATED else statement.order
 
 
-def split_retracted(given: Sequence[Statement]) -> tuple[list[Statement], list[ValidityPeriod]]:
+def split_retracted(statements: Sequence[Statement]) -> tuple[list[Statement], list[ValidityPeriod]]:
     """Split statements into those that stand and the periods of retracted values."""
     until: dict[str, datetime] = {}
     decided: dict[str, datetime] = {}
-    for statement in given:
+    for statement in statements:
         wrong = (
             statement.about if statement.refused else None if statement.corrects is None else folded(statement.corrects)
         )
@@ -107,7 +107,7 @@ def split_retracted(given: Sequence[Statement]) -> tuple[list[Statement], list[V
                 decided[wrong] = max(decided.get(wrong, statement.known), statement.known)
     live: list[Statement] = []
     void: dict[str, ValidityPeriod] = {}
-    for statement in given:
+    for statement in statements:
         limit = until.get(statement.about)
         own = statement.corrects is not None and folded(statement.corrects) == statement.about
         stays = own or (
@@ -200,7 +200,7 @@ class _Timelines:
     def _date(self, periods: list[ValidityPeriod], closed: dict[int, datetime]) -> None:
         for period in periods:
             period.valid_from, end = _span(period, first=period is periods[0])
-            ends = [moment for moment in (end, closed.get(id(period))) if moment is not None]
+            ends = [time for time in (end, closed.get(id(period))) if time is not None]
             period.valid_to = min(ends, default=None)
         if not self._dated:
             _end_at_next_start(periods)
@@ -241,7 +241,7 @@ def _span(period: ValidityPeriod, *, first: bool) -> tuple[datetime | None, date
     begin = min(begins) if begins else None if first else min(statement.said for statement in asserted)
     # Somebody who says it again without an end takes the end back that was said before.
     end = asserted[-1].end
-    for statement in sorted(asserted, key=lambda said: said.known):
+    for statement in sorted(asserted, key=lambda other: other.known):
         if "begin" in statement.fixed:
             begin = statement.begin
         if "end" in statement.fixed:
@@ -262,17 +262,17 @@ def _end_at_next_start(periods: Sequence[ValidityPeriod]) -> None:
 
 def _keep_first(periods: Sequence[ValidityPeriod]) -> None:
     """End periods that overlap with one that was known earlier."""
-    kept: list[ValidityPeriod] = []
+    accepted: list[ValidityPeriod] = []
     asserted = [period for period in periods if period.asserted]
     for period in sorted(
         asserted, key=lambda period: (min(statement.known for statement in period.asserted), period.object)
     ):
-        if any(period.object != other.object and _overlap(period, other) for other in kept):
+        if any(period.object != other.object and _overlap(period, other) for other in accepted):
             start = period.valid_from or min(statement.said for statement in period.asserted)
             period.valid_from = period.valid_to = start
             period.status = "superseded"
         else:
-            kept.append(period)
+            accepted.append(period)
 
 
 def _overlap(first_period: ValidityPeriod, other: ValidityPeriod) -> bool:

@@ -58,9 +58,9 @@ def _statements(record: Record | None, *, by_hand: bool) -> list[dict[str, Any]]
 def _merge_fact(engine: Engine, was: Record | None, now: Record | None) -> Write | None:
     statements = [*_statements(now, by_hand=False), *_statements(was, by_hand=True)]
 
-    def fields(held: Record) -> dict[str, Any]:
+    def fields(record: Record) -> dict[str, Any]:
         sources = list(dict.fromkeys(statement["source"] for statement in statements if "source" in statement))
-        return {"data": {**held.data, "statements": statements, "sources": sources}}
+        return {"data": {**record.data, "statements": statements, "sources": sources}}
 
     return _merged(engine, was, now, fields if statements else None)
 
@@ -79,8 +79,8 @@ def _own(record: Record | None) -> dict[str, Any]:
 def _merge_link(engine: Engine, was: Record | None, now: Record | None) -> Write | None:
     own, learned = _own(was), None if now is None else now.data.get("learned")
 
-    def fields(held: Record) -> dict[str, Any]:
-        return relationship_fields({**held.data, "own": own, "learned": learned})
+    def fields(record: Record) -> dict[str, Any]:
+        return relationship_fields({**record.data, "own": own, "learned": learned})
 
     return _merged(engine, was, now, fields if own or learned else None)
 
@@ -104,15 +104,15 @@ def _merged(
     """Return the write of a record whose fields are made of what it holds now, else of what it held; without any it goes."""
     if made is None:
         return None if now is None else Remove(id=now.id, scope=now.scope, expected=now.version)
-    held = now or was
-    assert held is not None  # noqa: S101 - there is something of one of them
+    record = now or was
+    assert record is not None  # noqa: S101 - there is something of one of them
     # Importance may be set by hand or learned; what was learned is worked out anew.
     names = () if was is None else (*_BY_HAND, "importance")
     fields: dict[str, Any] = {name: getattr(was, name) for name in names}
-    fields |= made(held)
+    fields |= made(record)
     if now is not None and all(getattr(now, name) == value for name, value in fields.items()):
         return None
-    draft = engine.drafts.redraft(held, fields)
+    draft = engine.drafts.redraft(record, fields)
     if now is None and was is not None:
         draft.created_at = was.created_at
     return Revise(draft=draft, expected=0 if now is None else now.version, outcome="restored")

@@ -15,11 +15,11 @@ _MOST_STATEMENTS = 32
 
 def fact_fields(subject: str, group: FactGroup, part: FactPart) -> dict[str, Any]:
     """Return the content of a fact's record."""
-    period, kept = part.period, _drop_repetitions(part.statements)
-    asserted = [statement for statement in kept if statement.asserts] or kept
+    period, statements = part.period, _drop_repetitions(part.statements)
+    asserted = [statement for statement in statements if statement.asserts] or statements
     last = asserted[-1]
-    sources = dict.fromkeys(statement.source.id for statement in kept if statement.source is not None)
-    weights = [statement.importance for statement in kept if statement.importance is not None]
+    sources = dict.fromkeys(statement.source.id for statement in statements if statement.source is not None)
+    weights = [statement.importance for statement in statements if statement.importance is not None]
     return {
         **({"importance": max(weights)} if weights else {}),
         "text": sentence(subject, group.predicate, last.object, denied=period.denied),
@@ -32,10 +32,10 @@ def fact_fields(subject: str, group: FactGroup, part: FactPart) -> dict[str, Any
             "wording": last.wording,
             "status": period.status,
             "match": {"subject": group.subject, "object": period.object},
-            "statements": [statement.to_dict() for statement in kept],
+            "statements": [statement.to_dict() for statement in statements],
             **({BOUND: list(part.bound)} if part.bound else {}),
         },
-        "occurred_at": min(statement.said for statement in kept),
+        "occurred_at": min(statement.said for statement in statements),
         "valid_from": period.valid_from,
         "valid_to": period.valid_to,
         "trust": 0.0
@@ -78,5 +78,5 @@ def _drop_repetitions(part: list[Statement]) -> list[Statement]:
         and statement.begin is statement.end is statement.corrects is None
     ]
     middle = max(1, (len(plain) - over) // 2)
-    gone = {id(statement) for statement in plain[middle : middle + over]}
-    return [statement for statement in part if id(statement) not in gone]
+    dropped = {id(statement) for statement in plain[middle : middle + over]}
+    return [statement for statement in part if id(statement) not in dropped]

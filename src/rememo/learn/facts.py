@@ -11,8 +11,9 @@ from datetime import datetime
 from rememo.engine.engine import Engine
 from rememo.learn.conflicts import POLICIES, Policy, default_policy
 from rememo.learn.oppositions import SubjectPredicate
-from rememo.learn.statements import Statement, folded
+from rememo.learn.statements import Statement
 from rememo.model.data_schemas import matches_schema
+from rememo.model.fact import folded
 from rememo.model.filters import Condition, Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -82,8 +83,8 @@ class FactChanges:
 def policy_of(engine: Engine, tenant: str, predicate: str) -> Policy:
     """Return the conflict policy of a predicate in a tenant."""
     entry = engine.kv.get(tenant, POLICY_SPACE, predicate, engine.now())
-    kept = None if entry is None else json.loads(entry.value)
-    return kept if kept in POLICIES else default_policy(predicate)
+    policy = None if entry is None else json.loads(entry.value)
+    return policy if policy in POLICIES else default_policy(predicate)
 
 
 def group_of(record: Record) -> FactGroup:
@@ -113,10 +114,10 @@ def is_fact(record: Record) -> bool:
     return record.kind == "fact" and matches_schema("fact", record.data)
 
 
-def holds(record: Record, moment: datetime) -> bool:
+def holds(record: Record, at: datetime) -> bool:
     """Whether a fact holds at a moment: a home only once one lives there, a plan as soon as it is made."""
     data = record.data
-    if data["status"] == "superseded" and (record.valid_to is None or record.valid_to <= moment):
+    if data["status"] == "superseded" and (record.valid_to is None or record.valid_to <= at):
         return False
-    begun = record.valid_from is None or record.valid_from <= moment
+    begun = record.valid_from is None or record.valid_from <= at
     return data["status"] != "retracted" and (begun or data["predicate"] in _AHEAD)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Final
 
-from rememo.learn.statements import folded
+from rememo.model.fact import folded
 from rememo.recall.time import find_times
 
 _WORD: Final = re.compile(r"\w+")

@@ -37,6 +37,6 @@ def is_same(object: str, other: str) -> bool:
 
 def covers(ended: str, object: str, predicate: str) -> bool:
     """Tell whether what is over takes in a value: no more meat is no more red meat, no more gym is no more gym on Mondays."""
-    gone, held = _named(ended), _named(object)
-    headed = gone[-1] == held[-1] or (predicate in _DOINGS and gone[0] == held[0])
-    return headed and set(gone) <= set(held)
+    ended_words, object_words = _named(ended), _named(object)
+    headed = ended_words[-1] == object_words[-1] or (predicate in _DOINGS and ended_words[0] == object_words[0])
+    return headed and set(ended_words) <= set(object_words)

@@ -13,7 +13,7 @@ from rememo.extract import ExtractedFact, corrections, extract
 from rememo.extract.predicates import RELATIONS
 from rememo.learn.facts import FactChanges, facts_from, group_of, home, is_fact
 from rememo.learn.reconcile import reconcile, reconcile_each
-from rememo.learn.revise.find import Found, revised_by
+from rememo.learn.revise.find import RevisedStatement, revised_by
 from rememo.learn.revisions import RevisionWrites, commit_revisions, decisions_of
 from rememo.learn.statements import Key, Statement, reach_of
 from rememo.learn.visibility import is_within
@@ -56,17 +56,17 @@ def learn(
     changes nothing. `anew` takes back what was learned from records that did not change. `reaches` says of records that somebody changed who was bound to labels how far that may go; beyond,
     facts stay as they are.
     """
-    wanted = list(dict.fromkeys(ids))
+    wanted_ids = list(dict.fromkeys(ids))
     failed: dict[str, Exception] = {}
     changes = FactChanges(tenant)
-    records = read_records(engine, tenant, wanted)
+    records = read_records(engine, tenant, wanted_ids)
     if ended is not None:
-        held = _quarantined(engine, tenant, [id for id in wanted if id not in records and id not in ended])
-        wanted = [id for id in wanted if id in records or id in ended or id in held]
+        quarantined = _quarantined(engine, tenant, [id for id in wanted_ids if id not in records and id not in ended])
+        wanted_ids = [id for id in wanted_ids if id in records or id in ended or id in quarantined]
     # Nothing was learned yet from a first version, unless a job runs again, and then it learns the same.
-    again = [id for id in wanted if anew or id not in records or records[id].version > 1]
-    learned = facts_from(engine, tenant, again)
-    for id in wanted:
+    changed_ids = [id for id in wanted_ids if anew or id not in records or records[id].version > 1]
+    learned = facts_from(engine, tenant, changed_ids)
+    for id in wanted_ids:
         try:
             _gather(engine, changes, id, records.get(id), learned.get(id), reach=(reaches or {}).get(id))
         except (StorageError, Closed):
@@ -76,17 +76,17 @@ def learn(
             failed[id] = error
     try:
         reconcile(engine, changes)
-        done = [id for id in wanted if id not in failed]
-        _revise(engine, tenant, done, records, again=again, reaches=reaches or {})
+        learned_ids = [id for id in wanted_ids if id not in failed]
+        _revise(engine, tenant, learned_ids, records, changed_ids=changed_ids, reaches=reaches or {})
     except (StorageError, Closed):
         raise
     except Exception as error:  # noqa: BLE001 - find out whose it is, and keep the rest
-        if len(wanted) > 1:
-            for id in wanted:
+        if len(wanted_ids) > 1:
+            for id in wanted_ids:
                 failed |= learn(engine, tenant, [id], reaches, ended=ended)
         elif (left := reconcile_each(engine, changes)) is not None:
-            _log.warning("not all of what %s says could be learned: %s", wanted[0], left, exc_info=error)
-            failed[wanted[0]] = left
+            _log.warning("not all of what %s says could be learned: %s", wanted_ids[0], left, exc_info=error)
+            failed[wanted_ids[0]] = left
     return failed
 
 
@@ -96,20 +96,20 @@ def _revise(
     ids: Sequence[str],
     records: Mapping[str, Record],
     *,
-    again: Sequence[str],
+    changed_ids: Sequence[str],
     reaches: Mapping[str, set[Scope]],
 ) -> None:
     """Note which earlier statements the records revise, end what was learned from these, and take back what was noted before.
 
     What somebody bound to labels changed makes and takes back nothing beyond them.
     """
-    within = {id: _reach(records.get(id), reaches.get(id)) for id in {*ids, *again}}
-    held = {
+    within = {id: _reach(records.get(id), reaches.get(id)) for id in {*ids, *changed_ids}}
+    noted = {
         key
-        for record in _revisions_of(engine, tenant, again)
+        for record in _revisions_of(engine, tenant, changed_ids)
         for key in (*record.data["revisions"], *rejections_of(record))
     }
-    made = {
+    revised_by_id = {
         id: [
             revised
             for revised in revised_by(engine, record, _seen_by(record))
@@ -119,18 +119,18 @@ def _revise(
         # Where learning is switched off, only what was noted before follows its record's new words.
         if (record := records.get(id)) is not None
         and learnable(record)
-        and (engine.settings.learn or made_by(id) in held)
+        and (engine.settings.learn or made_by(id) in noted)
     }
-    made = _as_decided(engine, tenant, made)
-    _end_facts(engine, tenant, made, records)
+    revised_by_id = _as_decided(engine, tenant, revised_by_id)
+    _end_facts(engine, tenant, revised_by_id, records)
 
     def plan() -> list[Write]:
         revisions = RevisionWrites(tenant)
-        for record in _revisions_of(engine, tenant, again):
-            for id in again:
+        for record in _revisions_of(engine, tenant, changed_ids):
+            for id in changed_ids:
                 if is_within(record.scope, within[id]):
                     revisions.clear(record, _outdated(record, id, records.get(id)))
-        for id, statements in made.items():
+        for id, statements in revised_by_id.items():
             for revised in statements:
                 revision = Revision(
                     by=id,
@@ -157,27 +157,29 @@ def _outdated(revision: Record, id: str, record: Record | None) -> list[str]:
     """Return what of a revision record a change of a record takes back: what it made, and what was made of words it lost."""
     keys = [made_by(id)]
     if revision.data["record"] == id:
-        for key, made in {**revisions_of(revision), **rejections_of(revision)}.items():
-            if record is None or not learnable(record) or (made.wording or record.text).strip() not in record.text:
+        for key, earlier in {**revisions_of(revision), **rejections_of(revision)}.items():
+            if record is None or not learnable(record) or (earlier.wording or record.text).strip() not in record.text:
                 keys.append(key)
     return keys
 
 
-def _as_decided(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]]) -> dict[str, list[Found]]:
+def _as_decided(
+    engine: Engine, tenant: str, revised_by_id: Mapping[str, Sequence[RevisedStatement]]
+) -> dict[str, list[RevisedStatement]]:
     """Return what records revise, as sure as somebody has decided; what was rejected ends nothing, and stays noted so."""
-    ids = {revised.record.id for some in made.values() for revised in some}
+    ids = {revised.record.id for statements in revised_by_id.values() for revised in statements}
     if not ids:
-        return {id: [] for id in made}
+        return {id: [] for id in revised_by_id}
     filter = Filter(
         scope=Scope(tenant=tenant), kinds=(REVISION,), ids=tuple(engine.ids.revision(tenant, id) for id in sorted(ids))
     )
-    kept = [record for record in engine.store.read(filter, engine.now()) if is_revision(record)]
-    decided = {record.data["record"]: decisions_of(record) for record in kept}
+    revisions = [record for record in engine.store.read(filter, engine.now()) if is_revision(record)]
+    decided = {record.data["record"]: decisions_of(record) for record in revisions}
     certain = {"confirmed": 1.0, "rejected": 0.0}
-    decided_on: dict[str, list[Found]] = {}
-    for id, some in made.items():
+    decided_on: dict[str, list[RevisedStatement]] = {}
+    for id, statements in revised_by_id.items():
         decided_on[id] = []
-        for revised in some:
+        for revised in statements:
             decision = decided.get(revised.record.id, {}).get(made_by(id))
             decided_on[id].append(revised if decision is None else replace(revised, confidence=certain[decision]))
     return decided_on
@@ -190,9 +192,16 @@ def relearn(engine: Engine, tenant: str, record_id: str) -> None:
         raise failed[record_id]
 
 
-def _end_facts(engine: Engine, tenant: str, made: Mapping[str, Sequence[Found]], records: Mapping[str, Record]) -> None:
+def _end_facts(
+    engine: Engine, tenant: str, revised_by_id: Mapping[str, Sequence[RevisedStatement]], records: Mapping[str, Record]
+) -> None:
     """End the facts that were learned from revised statements: what the statement says no longer holds, nor do they."""
-    sure = [(id, revised) for id, some in made.items() for revised in some if revised.confidence >= SURE]
+    sure = [
+        (id, revised)
+        for id, statements in revised_by_id.items()
+        for revised in statements
+        if revised.confidence >= SURE
+    ]
     if not sure:
         return
     learned = facts_from(engine, tenant, list(dict.fromkeys(revised.record.id for _, revised in sure)))
@@ -222,7 +231,7 @@ def _seen_by(record: Record) -> Scope:
     return replace(home(record.scope), **{name: getattr(record.scope, name) for name in bound_to(record)})
 
 
-def _ends_fact(engine: Engine, fact: Record, revised: Found) -> bool:
+def _ends_fact(engine: Engine, fact: Record, revised: RevisedStatement) -> bool:
     """Whether a fact stands on the very words that were revised, and on nothing said later."""
     statements = [
         statement
@@ -248,13 +257,13 @@ def _revisions_of(engine: Engine, tenant: str, ids: Sequence[str]) -> list[Recor
         return []
     scope = Scope(tenant=tenant)
     own = Filter(scope=scope, kinds=(REVISION,), ids=tuple(engine.ids.revision(tenant, id) for id in ids))
-    made = [Filter(scope=scope, kinds=(REVISION,))]
+    filters = [Filter(scope=scope, kinds=(REVISION,))]
     if len(ids) == 1:
         named = (Condition("data", (name, made_by(ids[0])), "$exists", True) for name in ("revisions", "rejected"))
-        made = [made[0].narrowed(conditions=(condition,)) for condition in named]
+        filters = [filters[0].narrowed(conditions=(condition,)) for condition in named]
     revisions = {record.id: record for record in engine.store.read(own, engine.now()) if is_revision(record)}
     keys = set(map(made_by, ids))
-    for filter in made:
+    for filter in filters:
         for record in engine.store.read(filter, engine.now()):
             if is_revision(record) and not keys.isdisjoint((*record.data["revisions"], *rejections_of(record))):
                 revisions[record.id] = record

@@ -22,11 +22,11 @@ from rememo.extract.predicates import (
     predicate,
 )
 from rememo.learn.grounding import contains_words, find_quote, parse_stated_time, same_value
-from rememo.learn.statements import folded
 from rememo.llm.prompts import prompt
 from rememo.llm.protocol import LLM, ChatMessage, Usage
 from rememo.llm.structured import ask_structured
 from rememo.model.check import dump_json
+from rememo.model.fact import folded
 from rememo.runtime.counters import counts
 
 MOST_MESSAGES: Final = 16
@@ -182,7 +182,7 @@ def merge_with_rules(rules: Sequence[ExtractedFact], facts: Sequence[GroundedFac
     Where it tells the same, it is brought to the same words, so that both stand for one fact. Where a thing can have one
     value only and the two differ, the rules are believed.
     """
-    kept: list[GroundedFact] = []
+    merged: list[GroundedFact] = []
     for grounded in facts:
         fact = grounded.fact
         about = [
@@ -199,8 +199,8 @@ def merge_with_rules(rules: Sequence[ExtractedFact], facts: Sequence[GroundedFac
             )
         elif about and predicate(fact.predicate).values == "single":
             continue
-        kept.append(grounded._replace(fact=fact))
-    return kept
+        merged.append(grounded._replace(fact=fact))
+    return merged
 
 
 class _AnswerGrounder:
@@ -267,8 +267,8 @@ def _grounded(stated: _Fact, turn: ExtractionInput) -> ExtractedFact | None:
     name, value = normalise_predicate(stated.predicate), normalise_object(stated.object)
     subject = normalise_subject(stated.subject, turn.speaker)
     own = folded(turn.speaker)
-    meant = contains_words(quote, value) or (folded(value) == own and bool(_OWN_WORD.search(quote)))
-    if not (subject and value and name and meant) or len(name) > _LONGEST_PREDICATE:
+    is_quoted = contains_words(quote, value) or (folded(value) == own and bool(_OWN_WORD.search(quote)))
+    if not (subject and value and name and is_quoted) or len(name) > _LONGEST_PREDICATE:
         return None
     # Of whom it is told may be named elsewhere in the message; "<speaker>'s sister" is said as "my sister".
     named = folded(subject).removeprefix(f"{own}'s ")

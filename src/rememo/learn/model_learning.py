@@ -48,14 +48,14 @@ def learn_by_model(engine: Engine, tenant: str, ids: Sequence[str]) -> dict[str,
     for records in _groups(engine, tenant, ids):
         turns = [_turn(record) for record in records]
         for places in batches(turns):
-            some = [records[place] for place in places]
+            batch = [records[place] for place in places]
             if end is None:
-                error = _learn_some(engine, llm, some, [turns[place] for place in places])
+                error = _learn_some(engine, llm, batch, [turns[place] for place in places])
                 end = error if _hopeless(error) else None
             else:
                 error = end
             if error is not None:
-                failed |= {record.id: error for record in some}
+                failed |= {record.id: error for record in batch}
     return failed
 
 
@@ -67,9 +67,9 @@ def backlog(engine: Engine, tenant: str, tasks: Sequence[str]) -> Backlog:
     for records in _groups(engine, tenant, ids):
         turns = [_turn(record) for record in records]
         for places in batches(turns):
-            some = [turns[place] for place in places]
-            usage += upper_bound(prompt_tokens(extraction_prompt(some), schema), answer_tokens(some))
-            calls, messages = calls + 1, messages + len(some)
+            batch = [turns[place] for place in places]
+            usage += upper_bound(prompt_tokens(extraction_prompt(batch), schema), answer_tokens(batch))
+            calls, messages = calls + 1, messages + len(batch)
     cost = cost_of(engine.settings.spend, usage)
     return Backlog(messages=messages, calls=calls, prompt=usage.prompt, completion=usage.completion, cost=cost)
 

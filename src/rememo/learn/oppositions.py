@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from rememo.extract.predicates import OPPOSITIONS, Opposition
 from rememo.learn.conflicts import LASTING, ValidityPeriod, arrange_periods, default_policy, split_retracted
-from rememo.learn.statements import Statement, folded
+from rememo.learn.statements import Statement
+from rememo.model.fact import folded
 
 ENDED_BY: Mapping[str, Sequence[Opposition]] = {
     name: [rule for rule in OPPOSITIONS if rule.ends == name] for name in {rule.ends for rule in OPPOSITIONS}
@@ -51,7 +52,7 @@ def endings(pair: SubjectPredicate, statements: Mapping[SubjectPredicate, Sequen
     for rule in ENDED_BY.get(predicate, ()):
         if not rule.owner:
             for cause in _causes(rule, statements.get((subject, rule.said), ())):
-                causes_found += [_derived(cause, wanted.replace("{}", cause.object)) for wanted in rule.objects]
+                causes_found += [_derived(cause, object.replace("{}", cause.object)) for object in rule.objects]
             continue
         for name in {statement.about: statement.object for statement in statements.get(pair, ())}.values():
             causes_found += [

@@ -18,10 +18,11 @@ from rememo.learn.facts import FactChanges, FactGroup, group_of, is_fact, policy
 from rememo.learn.oppositions import SubjectPredicate, affected, causes, endings, owner_ends
 from rememo.learn.relationships import CONNECTING, LearnedRelationship, is_relationship, relationship_writes
 from rememo.learn.revisions import RevisionWrites, group_revisions
-from rememo.learn.statements import LINK, Key, Statement, folded
+from rememo.learn.statements import LINK, Key, Statement
 from rememo.learn.visibility import FactPart, is_within, split_into_facts
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import digest_name, fact_name, relationship_name
+from rememo.model.fact import folded
 from rememo.model.filters import Condition, Filter
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
@@ -182,12 +183,12 @@ class _ReconcilePlan:
         records |= self._read(named - records.keys())
         return records, touched
 
-    def _owners(self, known: Mapping[FactGroup, Sequence[Record]]) -> set[FactGroup]:
+    def _owners(self, records_by_group: Mapping[FactGroup, Sequence[Record]]) -> set[FactGroup]:
         """Return the groups of the owners of changed subjects: whose pet it was that died."""
         owners: set[FactGroup] = set()
         for group in self._changes.groups:
             values, ended = owner_ends(group.predicate, causing=True)
-            objects = {record.data["match"]["object"] for record in known.get(group, ())}
+            objects = {record.data["match"]["object"] for record in records_by_group.get(group, ())}
             objects |= {statement.about for statement in self._changes.added.get(group, ())}
             if values.isdisjoint(objects):
                 continue
@@ -200,22 +201,22 @@ class _ReconcilePlan:
             owners |= {group_of(record) for record in records if is_fact(record)}
         return owners
 
-    def _read(self, wanted: AbstractSet[FactGroup]) -> dict[FactGroup, list[Record]]:
+    def _read(self, groups_to_read: AbstractSet[FactGroup]) -> dict[FactGroup, list[Record]]:
         records: dict[FactGroup, list[Record]] = {}
         by_home: dict[Scope, list[FactGroup]] = {}
-        for group in wanted:
+        for group in groups_to_read:
             by_home.setdefault(group.home, []).append(group)
         for scope, groups in by_home.items():
             subjects = sorted({group.subject for group in groups})
             for start in range(0, len(subjects), _CHUNK):
-                some = subjects[start : start + _CHUNK]
+                part = subjects[start : start + _CHUNK]
                 conditions = (
-                    Condition("data", ("match", "subject"), "$in", list(some)),
+                    Condition("data", ("match", "subject"), "$in", list(part)),
                     Condition("data", ("predicate",), "$in", sorted({group.predicate for group in groups})),
                 )
                 filter = Filter(scope=scope, kinds=("fact",), conditions=conditions)
                 for record in self.engine.store.read(filter, self.engine.now()):
-                    if is_fact(record) and group_of(record) in wanted:
+                    if is_fact(record) and group_of(record) in groups_to_read:
                         records.setdefault(group_of(record), []).append(record)
         return records
 
@@ -225,7 +226,7 @@ class _ReconcilePlan:
         if group in self._changes.groups:
             return reaches.get(group)
         caused = [reaches.get(other) for other in self._changes.groups if other.home == group.home]
-        return None if None in caused else {scope for some in caused for scope in some or ()}
+        return None if None in caused else {scope for scopes in caused for scope in scopes or ()}
 
     def _settle(
         self, group: FactGroup, records: Sequence[Record], statements: Mapping[SubjectPredicate, Sequence[Statement]]
@@ -282,31 +283,31 @@ class _ReconcilePlan:
             self._revisions.set(id, scope, key, revision)
 
     def _statements(self, group: FactGroup, records: Iterable[Record]) -> list[Statement]:
-        kept: dict[tuple[Scope, Key], Statement] = {}
+        by_key: dict[tuple[Scope, Key], Statement] = {}
         for record in records:
             for values in record.data["statements"]:
                 statement = Statement.from_dict(values, record.scope)
                 drop = None if statement.source is None else self._changes.dropped.get(statement.source.id)
                 if drop is None or not drop(statement):
-                    kept[record.scope, statement.key] = statement
+                    by_key[record.scope, statement.key] = statement
         for statement in self._changes.added.get(group, ()):
-            before = kept.get((statement.scope, statement.key))
+            before = by_key.get((statement.scope, statement.key))
             if before is not None:
                 if not statement.by_hand:
-                    kept[statement.scope, statement.key] = replace(statement, known=before.known)
+                    by_key[statement.scope, statement.key] = replace(statement, known=before.known)
                 else:
                     surer = max(statement.confidence, before.confidence)
-                    kept[statement.scope, statement.key] = replace(before, confidence=surer)
+                    by_key[statement.scope, statement.key] = replace(before, confidence=surer)
                 continue
             latest = max(
-                (other.known for other in kept.values() if statement.reach.contains(other.scope)), default=None
+                (other.known for other in by_key.values() if statement.reach.contains(other.scope)), default=None
             )
             # What is added by hand at one moment keeps its order; a message has the time it was stored at.
             late = statement.by_hand and latest is not None and statement.known <= latest
-            kept[statement.scope, statement.key] = (
+            by_key[statement.scope, statement.key] = (
                 replace(statement, known=latest + _MICROSECOND) if late and latest else statement
             )
-        return list(kept.values())
+        return list(by_key.values())
 
     def _linking(self, group: FactGroup, records: Iterable[Record]) -> bool:
         """Whether these facts are relationships too: by their predicate, or since somebody told them so."""

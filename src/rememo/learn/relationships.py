@@ -7,10 +7,10 @@ from typing import Any
 
 from rememo.engine.engine import Engine
 from rememo.extract.predicates import RELATIONS
-from rememo.learn.statements import folded
 from rememo.model.data_schemas import matches_schema
 from rememo.model.derived_ids import DerivedId
 from rememo.model.derived_names import relationship_name
+from rememo.model.fact import folded
 from rememo.model.filters import Filter
 from rememo.model.record import Record
 from rememo.model.scope import Scope
@@ -107,11 +107,11 @@ def relationship_writes(
     if not links:
         return []
     filter = Filter(scope=Scope(tenant=tenant), kinds=("relationship",), ids=tuple(links))
-    known = {record.id: record for record in engine.store.read(filter, engine.now()) if is_relationship(record)}
+    records = {record.id: record for record in engine.store.read(filter, engine.now()) if is_relationship(record)}
     writes: list[Write] = []
     new: dict[Scope, list[dict[str, Any]]] = {}
     for id, link in links.items():
-        record = known.get(id)
+        record = records.get(id)
         if link is not None and record is not None and record.scope != link.scope:
             record = None  # a stranger's: the write finds out, and another id is taken
         if link is None:
@@ -129,8 +129,8 @@ def relationship_writes(
             }
             new.setdefault(link.scope, []).append(fields)
         elif record.data.get("learned") != learned:
-            held = record.data if matches_schema("relationship", record.data) else fresh
-            writes.append(engine.drafts.revise(record, relationship_fields({**held, "learned": learned})))
+            data = record.data if matches_schema("relationship", record.data) else fresh
+            writes.append(engine.drafts.revise(record, relationship_fields({**data, "learned": learned})))
     for scope, items in new.items():
         writes += engine.drafts.puts(scope, items)
     return writes

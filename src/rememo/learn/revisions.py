@@ -75,10 +75,10 @@ class RevisionWrites:
             return []
         ids: dict[str, str] = {engine.ids.revision(self.tenant, id): id for id in self.wanted}
         filter = Filter(scope=Scope(tenant=self.tenant), kinds=(REVISION,), ids=tuple(ids))
-        known = {ids[record.id]: record for record in engine.store.read(filter, engine.now())}
+        records = {ids[record.id]: record for record in engine.store.read(filter, engine.now())}
         writes: list[Write] = []
         for id, changes in self.wanted.items():
-            writes += self._write(engine, id, changes, known.get(id))
+            writes += self._write(engine, id, changes, records.get(id))
         return writes
 
     def _write(
@@ -87,23 +87,23 @@ class RevisionWrites:
         own = record if record is not None and is_revision(record) else None  # what a caller made of it is written over
         decisions: dict[str, Decision | None] = {} if own is None else {**decisions_of(own)}
         decisions |= {key: self.decisions[id, key] for key in changes if (id, key) in self.decisions}
-        kept: dict[str, Revision] = {} if own is None else {**revisions_of(own), **rejections_of(own)}
-        kept = {key: revision for key, revision in kept.items() if key not in changes}
-        kept |= {key: revision for key, revision in changes.items() if revision is not None}
-        confirmed = [key for key in kept if decisions.get(key) == "confirmed"]
-        rejected = {key: revision.to_dict() for key, revision in kept.items() if decisions.get(key) == "rejected"}
+        revisions: dict[str, Revision] = {} if own is None else {**revisions_of(own), **rejections_of(own)}
+        revisions = {key: revision for key, revision in revisions.items() if key not in changes}
+        revisions |= {key: revision for key, revision in changes.items() if revision is not None}
+        confirmed = [key for key in revisions if decisions.get(key) == "confirmed"]
+        rejected = {key: revision.to_dict() for key, revision in revisions.items() if decisions.get(key) == "rejected"}
         after = {
             key: (replace(revision, confidence=1.0) if key in confirmed else revision).to_dict()
-            for key, revision in kept.items()
+            for key, revision in revisions.items()
             if key not in rejected
         }
         # Named as sources, so that they leave with what they were made of.
-        sources = [id, *dict.fromkeys(revision.by for revision in kept.values() if revision.by)]
+        sources = [id, *dict.fromkeys(revision.by for revision in revisions.values() if revision.by)]
         data: dict[str, Any] = {"record": id, "revisions": after, "sources": sources}
         data |= {_CONFIRMED: confirmed} if confirmed else {}
         data |= {REJECTED: rejected} if rejected else {}
         if record is None:
-            if not kept:
+            if not revisions:
                 return []
             fields = {
                 "text": "",
@@ -113,7 +113,7 @@ class RevisionWrites:
                 "source": "learn",
             }
             return engine.drafts.puts(self.scopes[id], [fields])
-        if not kept:
+        if not revisions:
             return [Remove(id=record.id, scope=record.scope, expected=record.version)]
         same = all(record.data.get(name) == data.get(name) for name in ("revisions", _CONFIRMED, REJECTED))
         return [] if same else [engine.drafts.revise(record, {"data": data})]

@@ -3,23 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from rememo.extract.predicates import EVERY
-from rememo.model.fact import Source
+from rememo.model.fact import Source, folded
 from rememo.model.scope import LABELS, Scope
 from rememo.model.times import from_micros, to_micros
 
 Key = tuple[Any, ...]
 MODEL, LINK = "model", "model:link"
 """The names of statements that a language model found in a text; a `LINK` is a relationship too."""
-
-
-@lru_cache(16_384)
-def folded(text: str) -> str:
-    """Return the form in which subjects and objects are compared."""
-    return " ".join(text.casefold().split())
 
 
 def reach_of(scope: Scope, bound: tuple[str, ...]) -> Scope:

@@ -52,9 +52,9 @@ def split_into_facts(
 
     `against` are statements about other subjects or predicates that end values here.
     """
-    kept: dict[_Place, list[Statement]] = {}
+    by_place: dict[_Place, list[Statement]] = {}
     for statement in statements:
-        kept.setdefault((statement.scope, statement.kept_by), []).append(statement)
+        by_place.setdefault((statement.scope, statement.kept_by), []).append(statement)
     if not any(statement.bound for statement in (*statements, *against)):
         seen = VisibleTimeline(arrange_periods(statements, predicate, policy, against), against)
         for period in seen.periods:
@@ -66,7 +66,7 @@ def split_into_facts(
                     yield FactPart(period, scope, (), own, seen)
         return
     arranged: dict[tuple[int, ...], VisibleTimeline] = {}
-    for place in kept:
+    for place in by_place:
         if not is_within(place[0], within):
             continue
         world, other = _deciding_statements(place, statements, policy), _seen_from(place, against)
@@ -106,7 +106,7 @@ def _deciding_statements(place: _Place, statements: Sequence[Statement], policy:
     world = [statement for statement in deciding if visible.contains(statement.scope)]
     # Somebody who reaches further may end it later from where its maker does not see. What was known there before may
     # not: a bound writer would learn from what becomes of a guess what is said in other rooms.
-    known, order = max(statement.known for statement in world), max(statement.order for statement in world)
+    latest, order = max(statement.known for statement in world), max(statement.order for statement in world)
     last = next(
         (
             statement.about
@@ -119,7 +119,7 @@ def _deciding_statements(place: _Place, statements: Sequence[Statement], policy:
         statement
         for statement in deciding
         if not visible.contains(statement.scope)
-        and statement.known > known
+        and statement.known > latest
         and statement.order > order
         and (not statement.asserts or (policy == "latest" and statement.about != last))
     ]

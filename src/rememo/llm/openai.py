@@ -8,7 +8,7 @@ from rememo.endpoint.client import Endpoint, EndpointResponse
 from rememo.errors import InvalidInput, ModelFailed
 from rememo.llm.protocol import ChatMessage, Completion, Usage
 from rememo.model.check import dump_json
-from rememo.runtime.context_managers import ClosedAtEnd
+from rememo.runtime.closing import Closing
 
 _PATH: Final = "/chat/completions"
 _REJECTED: Final = "rejected"
@@ -16,7 +16,7 @@ _LEFT_OUT: Final = ("response_format", "temperature", "max_tokens", "stream_opti
 """Parameters that some endpoints do not support; they name them in an error, and are then called without them."""
 
 
-class OpenAICompatible(ClosedAtEnd):
+class OpenAICompatible(Closing):
     """A model behind an HTTP endpoint. Safe for threads; close it, or use it in ``with``."""
 
     def __init__(
@@ -120,10 +120,10 @@ class OpenAICompatible(ClosedAtEnd):
         """Remember a parameter that the endpoint does not support; raises the error when it is about something else."""
         message = str(error)
         for name in _LEFT_OUT:
-            meant = name in message or (
+            is_named = name in message or (
                 name == "response_format" and ("json_schema" in message or "grammar" in message)
             )
-            if error.reason == _REJECTED and name in body and meant:
+            if error.reason == _REJECTED and name in body and is_named:
                 self._without.add(name)
                 return
         raise error

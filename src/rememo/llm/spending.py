@@ -178,15 +178,15 @@ class Ledger:
         def prepare() -> tuple[bool, str, int]:
             entry = kv.get(tenant, LEDGER, day, self.engine.now())
             operations: dict[str, dict[str, int]] = {} if entry is None else json.loads(entry.value)
-            done = change(operations)
-            return done, dump_json(operations), 0 if entry is None else entry.version
+            accepted = change(operations)
+            return accepted, dump_json(operations), 0 if entry is None else entry.version
 
         def write(prepared: tuple[bool, str, int]) -> bool:
-            done, page, version = prepared
+            accepted, page, version = prepared
             ttl = timedelta(days=KEPT_DAYS).total_seconds()
             if kv.set(tenant, LEDGER, day, page, self.engine.now(), ttl=ttl, expected=version) is None:
                 raise VersionConflict
-            return done
+            return accepted
 
         return retry_on_conflict(prepare, write, f"the ledger of {day}", attempts=_MOST_TRIES)
 

@@ -90,11 +90,11 @@ def _strict(part: object) -> object:
         return [_strict(item) for item in cast("list[object]", part)]
     if not isinstance(part, dict):
         return part
-    made = {name: _strict(item) for name, item in cast("dict[str, object]", part).items() if name != "default"}
-    if isinstance(made.get("properties"), dict):
-        made["required"] = list(cast("dict[str, object]", made["properties"]))
-        made["additionalProperties"] = False
-    return made
+    properties = {name: _strict(item) for name, item in cast("dict[str, object]", part).items() if name != "default"}
+    if isinstance(properties.get("properties"), dict):
+        properties["required"] = list(cast("dict[str, object]", properties["properties"]))
+        properties["additionalProperties"] = False
+    return properties
 
 
 def parse_answer(text: str, shape: type[Shape], *, truncated: bool = False) -> tuple[Shape, bool]:
@@ -109,9 +109,9 @@ def parse_answer(text: str, shape: type[Shape], *, truncated: bool = False) -> t
             return shape.model_validate(value), mended
         except ValidationError as error:
             fault = fault or error
-            if truncated and (whole := _without(value, error)) is not None:
+            if truncated and (complete_items := _without(value, error)) is not None:
                 with suppress(ValidationError):
-                    return shape.model_validate(whole), True
+                    return shape.model_validate(complete_items), True
     if fault is None:
         raise ModelFailed(f"the answer holds no JSON: {bare[:80]!r}", reason="malformed")
     raise ModelFailed(f"the answer does not fit its schema: {_describe_faults(fault)}", reason="malformed")
@@ -143,10 +143,10 @@ def _without(value: object, fault: ValidationError) -> dict[str, Any] | None:
                 wrong.setdefault(name, set()).add(place)
             case _:
                 return None
-    kept = dict(cast("dict[str, Any]", value))
+    remaining = dict(cast("dict[str, Any]", value))
     for name, places in wrong.items():
-        kept[name] = [item for place, item in enumerate(kept[name]) if place not in places]
-    return kept
+        remaining[name] = [item for place, item in enumerate(remaining[name]) if place not in places]
+    return remaining
 
 
 def _describe_faults(fault: ValidationError) -> str:

@@ -44,7 +44,7 @@ class MemoryContext(Records):
     ) -> Callable[[F], F]:
         """Register the decorated function, plain or async, as a provider of this view and of narrower ones.
 
-        It is told what is `ProviderRequest` and returns text, `ProviderResponse(text=, values=, data=)`, a mapping with these names, or
+        It is called with a `ProviderRequest` and returns text, `ProviderResponse(text=, values=, data=)`, a mapping with these names, or
         None for nothing. `position` orders the texts; a `private` one is used only when `include` names it; one that
         does not return within `timeout` is left out. A name that is taken raises `AlreadyExists`.
         """
@@ -66,7 +66,7 @@ class MemoryContext(Records):
     ) -> State:
         """Ask the providers about a message, side by side, and return what they say as one state.
 
-        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is told,
+        `user` is whom it is about, where the view is bound to none, as in a group's room: that user's profile is included,
         and what is recalled comes from all rooms of that user. `include` takes only those it names, private ones too; `exclude` leaves some out; a name that is not there raises
         `NotFound`. One that fails or takes too long is left out and stands in `State.failures`. A state is kept for five
         minutes and given again for the same message, until something within reach is written, by any process; `fresh`

@@ -109,7 +109,7 @@ class Memory(Closing, MemoryCollections, MemoryContext, MemoryVersions, MemoryUp
     def compliance(self, check: ComplianceCheck | None = None, *, content: bool = False) -> Callable[..., Any]:
         """Ask `check(intent)` before every write of this view and narrower ones; what it returns are flags in the trail.
 
-        Usable as a decorator. A check returns one flag, several or None; it is not told the content unless it asks for
+        Usable as a decorator. A check returns one flag, several or None; it does not see the content unless it asks for
         it (`content=True`). One that raises leaves a flag that says so; the write goes on.
         """
         from rememo.keep.audit import add_check
@@ -143,7 +143,7 @@ class Memory(Closing, MemoryCollections, MemoryContext, MemoryVersions, MemoryUp
 
 
 class BatchView(Memory):
-    """A view whose writes wait to be made as one; what `Memory.batch()` lends."""
+    """A view whose writes are collected and committed together, as `Memory.batch()` yields it."""
 
     receipt: Receipt | None = None
     """What the batch did, once its block has ended."""
@@ -152,7 +152,7 @@ class BatchView(Memory):
 def _memory(kind: type[M], view: View) -> M:
     """Return a memory over a view whose engine is open already."""
     memory = object.__new__(kind)
-    memory.__dict__["_view"] = view
+    object.__setattr__(memory, "_view", view)
     return memory
 
 

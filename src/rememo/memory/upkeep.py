@@ -38,7 +38,7 @@ class MemoryUpkeep(Records):
         return export(self._view.engine, self.bound, path, known_at=self._view.known_at, plain=readable)
 
     def import_(self, path: str | Path) -> Transferred:
-        """Bring an export into this scope's tenant without a loss; repeating it is harmless."""
+        """Import an export into this scope's tenant without a loss; repeating it is harmless."""
         from rememo.keep.import_file import import_file
         from rememo.working.import_checks import check_entry
 
@@ -69,11 +69,12 @@ class MemoryUpkeep(Records):
         refused.
 
         With it go all versions, vectors, words, jobs and keys, its key-value state, and what was learned from it and
-        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and audit
-        lines lose what tells of it. No view of the past, undo or roll-back brings it back. The receipt says what was
-        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. Somebody nobody knows gets a receipt with nothing in it; nobody named is an
-        error. An interrupted erasure goes on when it is asked for again, or by `maintain()`. With `dry_run` nothing is
-        removed; the receipt counts the records, versions and keys that would go, and the sessions that would change.
+        from nothing else; summaries are written anew without it, saved sessions lose it, caches are emptied, and lines of
+        the audit trail are redacted. No view of the past, undo or roll-back brings it back. The receipt says what was
+        removed, and what a search of the index, of everything that is left and of the file's bytes found afterwards. An
+        unknown user gets an empty receipt; without a target it is an error. An interrupted erasure goes on when it is
+        asked for again, or by `maintain()`. With `dry_run` nothing is removed; the receipt counts the records, versions
+        and keys that would go, and the sessions that would change.
         """
         from rememo.keep.erase import erase, preview
         from rememo.keep.erasure_targets import make_target
@@ -97,7 +98,7 @@ class MemoryUpkeep(Records):
         return verify(self._view.engine)
 
     def stats(self) -> Stats:
-        """Count what this tenant holds, and weigh the store; keys on a server that is lost are not counted."""
+        """Count what this tenant holds, and measure the store; keys on a server that cannot be reached are not counted."""
         engine, tenant = self._view.engine, self.bound.tenant
         model, active = engine.store.model(), engine.model.follow()
         stats = engine.store.stats(tenant, engine.now())
@@ -156,9 +157,9 @@ class MemoryUpkeep(Records):
         self._view.need_present()
         if progress is not None:
             check_function(progress, "progress")
-        done = reembed(self._view.engine, embedder, progress)
-        self._record("reembed", versions=done)
-        return done
+        count = reembed(self._view.engine, embedder, progress)
+        self._record("reembed", versions=count)
+        return count
 
     def _record(self, operation: str, **detail: int) -> None:
         if self._view.engine.audit is not None:
@@ -167,7 +168,7 @@ class MemoryUpkeep(Records):
     def rotate_keys(self, *, reencrypt: bool = True) -> Receipt:
         """Wrap the keys of the whole store by the keyring's first master key, at once; others are not needed any more.
 
-        With `reencrypt`, every tenant gets a new data key too, and jobs seal its contents by it while others read and write;
+        With `reencrypt`, every tenant gets a new data key too, and jobs encrypt its contents with it while others read and write;
         `wait()` on the receipt waits for them.
         """
         from rememo.keep.rotation import rotate_keys
@@ -179,7 +180,7 @@ class MemoryUpkeep(Records):
     def drop_key(self, *, tenant: str) -> bool:
         """Make everything of this memory's tenant unreadable for ever, at once; False when it had no key.
 
-        Name the tenant, so that it is meant. Copies of the file that were made before still have the key.
+        Name the tenant, as a confirmation. Copies of the file that were made before still have the key.
         """
         from rememo.keep.rotation import drop_key
 

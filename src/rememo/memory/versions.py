@@ -1,4 +1,4 @@
-"""What a memory was, and how it becomes so again: history, snapshots, differences, undo."""
+"""The past of a memory, and returning to it: history, snapshots, differences, undo."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class MemoryVersions(Records):
         """Return what was added, changed and ended in this scope, in the order it was committed, by whichever process.
 
         `after` is a moment, or the `cursor` of a change that was given before: asking with the last one goes on without a
-        loss. What is held in quarantine is not told; what is imported stands at the times it brings. Expiry is no change.
+        loss. Quarantined records are left out; imported ones are listed at their own times. Expiry is no change.
         """
         from rememo.keep.changes import changes
 
@@ -82,7 +82,7 @@ class MemoryVersions(Records):
         return roll_back(self._view, self._to_time(to))
 
     def undo(self, receipt: Receipt) -> Receipt:
-        """Take one write back, by new versions; a record that somebody changed since raises `VersionConflict`.
+        """Undo one write, by new versions; a record that was changed since raises `VersionConflict`.
 
         What was learned since is no conflict: it goes with what it was learned from.
         """

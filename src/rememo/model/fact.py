@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, cast
 
 from rememo.model.record import Record
@@ -53,6 +54,12 @@ class Conflict:
     predicate: str
     facts: tuple[Fact, ...]
     """The one that was said first, first."""
+
+
+@lru_cache(16_384)
+def folded(text: str) -> str:
+    """Return the form in which subjects and objects are compared."""
+    return " ".join(text.casefold().split())
 
 
 def source_ids(record: Record) -> tuple[str, ...]:

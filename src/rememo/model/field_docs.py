@@ -10,7 +10,7 @@ from textwrap import dedent
 @cache
 def field_docs(kind: type) -> dict[str, str]:
     """Return what each field and property of a class means, those that it inherits too; nothing where the source is missing."""
-    found: dict[str, str] = {}
+    docs: dict[str, str] = {}
     for owner in reversed(kind.__mro__[:-1]):
         try:
             tree = ast.parse(dedent(inspect.getsource(owner)))
@@ -25,8 +25,8 @@ def field_docs(kind: type) -> dict[str, str]:
                 and isinstance(text.value, ast.Constant)
                 and isinstance(text.value.value, str)
             ):
-                found[field.target.id] = inspect.cleandoc(text.value.value)
+                docs[field.target.id] = inspect.cleandoc(text.value.value)
         for name, member in vars(owner).items():
             if isinstance(member, property) and (text := inspect.getdoc(member)):
-                found[name] = text.partition("\n\n")[0]
-    return found
+                docs[name] = text.partition("\n\n")[0]
+    return docs

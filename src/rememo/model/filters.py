@@ -91,34 +91,18 @@ class Filter:
     @property
     def selects_everything(self) -> bool:
         """Whether nothing but the scope narrows it."""
-        return not (
-            self.kinds
-            or self.ids is not None
-            or self.after
-            or self.before
-            or self.conditions
-            or self.rooms
-            or self.valid_at
-            or self.pinned is not None
-        )
+        return self.ids is None and not self._narrows
 
     @property
     def names_one(self) -> bool:
         """Whether it asks for the current version of a single id, and for nothing else of it."""
-        return (
-            self.ids is not None
-            and len(self.ids) == 1
-            and self.known_at is None
-            and not (
-                self.kinds
-                or self.after
-                or self.before
-                or self.conditions
-                or self.rooms
-                or self.valid_at
-                or self.pinned is not None
-            )
-        )
+        return self.ids is not None and len(self.ids) == 1 and self.known_at is None and not self._narrows
+
+    @property
+    def _narrows(self) -> bool:
+        """Whether anything but the scope, the ids and the time of knowledge narrows it."""
+        parts = (self.kinds, self.after, self.before, self.conditions, self.rooms, self.valid_at)
+        return any(parts) or self.pinned is not None
 
     def reaches(self, record: Record) -> bool:
         """Whether a record is on the side of the quarantine that is meant."""

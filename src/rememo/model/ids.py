@@ -24,13 +24,13 @@ def new_ids(count: int) -> list[str]:
         first = max(stamp, _last + 1)
         _last = first + count - 1
     random = os.urandom(8 * count).hex()
-    made: list[str] = []
+    ids: list[str] = []
     for place in range(count):
         stamp, start = first + place, 16 * place
         head = f"{stamp >> 12:012x}"
         # Two bits of the random part say which variant of UUID it is: one of 8, 9, a, b.
         variant = _VARIANTS[random[start]]
-        made.append(
+        ids.append(
             f"{head[:8]}-{head[8:]}-7{stamp & 4095:03x}-{variant}{random[start + 1 : start + 4]}-{random[start + 4 : start + 16]}"
         )
-    return made
+    return ids

@@ -37,19 +37,19 @@ class Scope:
             if self != Scope():
                 raise InvalidInput(f"this view belongs to tenant {self.tenant!r} and cannot reach {tenant!r}")
             scope = Scope(tenant=tenant)
-        for name, given in (("agent", agent), ("user", user), ("room", room)):
-            if given is None:
+        for name, label in (("agent", agent), ("user", user), ("room", room)):
+            if label is None:
                 continue
-            held: str | None = getattr(self, name)
-            if (value := read_label(given, name)) != held:
-                if held is not None:
-                    raise InvalidInput(f"this view is bound to {name} {held!r} and cannot become {value!r}")
+            bound: str | None = getattr(self, name)
+            if (value := read_label(label, name)) != bound:
+                if bound is not None:
+                    raise InvalidInput(f"this view is bound to {name} {bound!r} and cannot become {value!r}")
                 scope = replace(scope, **{name: value})
         return scope
 
     def within(self, wall: "Scope") -> "Scope":
         """Return as much of this scope as lies behind a wall: the labels that the wall binds are the wall's."""
-        return replace(self, **{name: held for name in LABELS if (held := getattr(wall, name)) is not None})
+        return replace(self, **{name: value for name in LABELS if (value := getattr(wall, name)) is not None})
 
     def contains(self, other: "Scope") -> bool:
         """Whether a view of this scope sees a record of the other."""

@@ -63,8 +63,8 @@ def usual_spellings(kind: K) -> K:
 
 def explain_missing_method(owner: object, name: str) -> AttributeError:
     """Return the error for a method that is not there, with the one that does the same."""
-    known = _METHODS.get(name)
-    text = f"{type(owner).__name__} has no attribute {name!r}" + (f"; {known}" if known else "")
+    hint = _METHODS.get(name)
+    text = f"{type(owner).__name__} has no attribute {name!r}" + (f"; {hint}" if hint else "")
     return AttributeError(text, name=name, obj=owner)
 
 
@@ -106,27 +106,27 @@ def _spelled(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     return call
 
 
-def _own_name(given: str, method_name: str, names: frozenset[str], named: Mapping[str, Any], called: str) -> str:
+def _own_name(name: str, method_name: str, names: frozenset[str], named: Mapping[str, Any], called: str) -> str:
     """Return our name of an argument; raises `TypeError` where there is none, or where both are given."""
-    if given in names:
-        return given
-    ours = ALIASES.get(method_name, {}).get(given)
-    if ours in (None, "occurred_at") and given in ("timestamp", "created_at") and "at" in names:
+    if name in names:
+        return name
+    ours = ALIASES.get(method_name, {}).get(name)
+    if ours in (None, "occurred_at") and name in ("timestamp", "created_at") and "at" in names:
         ours = "at"
     if ours is not None and ours in names:
         if ours in named:
-            raise TypeError(f"{called} was given {given} and {ours}, which are the same; give {ours}")
+            raise TypeError(f"{called} was given {name} and {ours}, which are the same; give {ours}")
         return ours
-    if given in _LABELS:
-        label = _SCOPE.get(given, given)
+    if name in _LABELS:
+        label = _SCOPE.get(name, name)
         then = f".{method_name}(…)" if method_name else ""
-        raise TypeError(f"{called} has no argument {given!r}; a view is bound to it: memory.scope({label}=…){then}")
-    if given in _HINTS:
-        raise TypeError(f"{called} has no argument {given!r}; {_HINTS[given]}")
-    near = get_close_matches(given, names, n=1)
+        raise TypeError(f"{called} has no argument {name!r}; a view is bound to it: memory.scope({label}=…){then}")
+    if name in _HINTS:
+        raise TypeError(f"{called} has no argument {name!r}; {_HINTS[name]}")
+    near = get_close_matches(name, names, n=1)
     known = ", ".join(sorted(names - {"self"}))
     hint = f"did you mean {near[0]}?" if near else f"it takes {known}"
-    raise TypeError(f"{called} has no argument {given!r}; {hint}")
+    raise TypeError(f"{called} has no argument {name!r}; {hint}")
 
 
 def _turn(message: Mapping[object, Any]) -> dict[str, Any]:

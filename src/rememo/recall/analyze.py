@@ -110,9 +110,9 @@ class Analyzer:
 
         A text made of stop words only is indexed under them; a text without a letter or digit has no terms.
         """
-        found = list(chain.from_iterable(map(self._terms.__getitem__, text.split())))
-        if found:
-            return found
+        terms = list(chain.from_iterable(map(self._terms.__getitem__, text.split())))
+        if terms:
+            return terms
         return list(chain.from_iterable(self._terms_of_piece(piece, keep_stopwords=True) for piece in text.split()))
 
     def query(self, text: str) -> list[str]:
@@ -121,24 +121,24 @@ class Analyzer:
         Every one is a term that `terms` gives for a text that contains the same word. Where two neighbouring
         characters are known, single Han characters are not asked for: they would match half of a Chinese memory.
         """
-        found = dict.fromkeys(self.terms(text))
+        terms = dict.fromkeys(self.terms(text))
         if self._chatter and any(word in self._chatter for word in text.casefold().split()):
             # "hello" is worth looking for only where nothing else is.
             chatter = {term for word in self._chatter for term in self._terms_of_word(word)}
-            found = dict.fromkeys(term for term in found if term not in chatter) or found
+            terms = dict.fromkeys(term for term in terms if term not in chatter) or terms
         if not text.isascii():
-            asked = dict.fromkeys(term for term in found if len(term) > 1 or not _HAN.match(term))
-            found = asked or found
-        return list(found)
+            without_single_characters = dict.fromkeys(term for term in terms if len(term) > 1 or not _HAN.match(term))
+            terms = without_single_characters or terms
+        return list(terms)
 
     def content(self, text: str, *, never_empty: bool = True) -> list[str]:
         """Return the words of `text` as written that carry meaning, in order: what an embedder should pool.
 
         Stop words are left out; if there is nothing else they are kept, unless `never_empty` is False.
         """
-        found = list(chain.from_iterable(map(self._content.__getitem__, text.split())))
-        if found or not never_empty:
-            return found
+        words = list(chain.from_iterable(map(self._content.__getitem__, text.split())))
+        if words or not never_empty:
+            return words
         return list(chain.from_iterable(self._content_of_piece(piece, keep_stopwords=True) for piece in text.split()))
 
     def stem(self, word: str) -> str:
@@ -153,14 +153,14 @@ class Analyzer:
         else:
             cut = _SPACELESS_RUN.split(_unify(piece))
             words, spaceless = cut[0::2], cut[1::2]
-        found = list(chain.from_iterable(_bigrams(run) for run in spaceless))
+        terms = list(chain.from_iterable(_bigrams(run) for run in spaceless))
         for words_between in words:
             for compound in _compound_pattern(words_between).findall(words_between):
-                whole = compound.casefold()
-                if whole not in stop:
-                    bare = compound[:-2] if whole.endswith("'s") else compound
-                    found += self._terms_of_compound(bare, stop)
-        return tuple(term[:_LONGEST_TERM] for term in found)
+                folded = compound.casefold()
+                if folded not in stop:
+                    bare = compound[:-2] if folded.endswith("'s") else compound
+                    terms += self._terms_of_compound(bare, stop)
+        return tuple(term[:_LONGEST_TERM] for term in terms)
 
     def _terms_of_compound(self, compound: str, stop: frozenset[str]) -> list[str]:
         folded = compound.casefold()
@@ -176,14 +176,14 @@ class Analyzer:
             bare = compound.rstrip("+#")
             return [*self._terms_of_compound(bare, stop), *([folded] if len(bare) == 1 else [])]
         parts = _part_pattern(compound).findall(compound)
-        found: list[str] = []
+        terms: list[str] = []
         for part in parts:
             words = [part, *_CAMEL.split(part)] if _CAMEL.search(part) else [part]
             for word in words:
                 word_folded = word.casefold()
                 if word_folded not in stop:
-                    found += [word_folded] if word.isdigit() else self._terms_of_word(word_folded)
-        return [*found, *self._wholes_of_compound(folded, len(parts))]
+                    terms += [word_folded] if word.isdigit() else self._terms_of_word(word_folded)
+        return [*terms, *self._wholes_of_compound(folded, len(parts))]
 
     def _wholes_of_compound(self, folded: str, part_count: int) -> list[str]:
         """Return what a compound is called as a whole: an identifier as written, joined letters otherwise."""
@@ -205,14 +205,14 @@ class Analyzer:
 
     def _content_of_piece(self, piece: str, *, keep_stopwords: bool = False) -> tuple[str, ...]:
         written = piece.translate(_APOSTROPHES)
-        found: list[str] = []
+        content: list[str] = []
         for word in _compound_pattern(written).findall(written):
             bare = word[:-2] if word[-2:] in {"'s", "'S"} else word
             if not bare.strip("_"):
                 continue
             if keep_stopwords or not (bare.casefold() in self._stop or word.casefold() in self._stop):
-                found.append(bare)
-        return tuple(found)
+                content.append(bare)
+        return tuple(content)
 
 
 def asks(text: str) -> bool:

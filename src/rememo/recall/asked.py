@@ -7,6 +7,9 @@ answer's have nothing in common ("Who is my employer?" and "works at Bosch").
 import re
 from typing import Final
 
+from rememo.model.fact import folded
+from rememo.text.wordlists import word_list
+
 _TABLE: Final = (
     ((r"where .{0,60}\b(?:live|lives|living|based|staying|stay|home)|\b(?:which|what) (?:city|town|country|place|neighbou?rhood) .{0,60}\b(?:live|in|home|based)"
      r"|\b(?:my|'s|his|her|their) (?:home|home ?town|city|residence|place)\b|\blive now\b"), ("lives_in", "address")),
@@ -35,21 +38,7 @@ _TABLE: Final = (
     (r"\bhow much .{0,30}\bweigh\b|\b(?:my|'s|his|her) weight\b", ("weight",)),
 )  # fmt: skip
 SINGLE: Final = frozenset(
-    {
-        "lives_in",
-        "works_at",
-        "works_as",
-        "phone",
-        "email",
-        "birthday",
-        "age",
-        "name",
-        "marital_status",
-        "married_to",
-        "diet",
-        "boss",
-        "weight",
-    }
+    word_list("lives_in works_at works_as phone email birthday age name marital_status married_to diet boss weight")
 )
 """Predicates with one value, of which the one that holds answers the question."""
 _ROWS: Final = tuple((re.compile(pattern), predicates) for pattern, predicates in _TABLE)
@@ -57,20 +46,7 @@ _FAVOURITE: Final = re.compile(r"\bfavou?rite ([a-z]+(?: [a-z]+)?)")
 _WORD: Final = re.compile(r"[a-z]+")
 _WHERE: Final = re.compile(r"^\W*(?:\w+ )?where\b|\bwhich (?:city|country|company|town|place)\b")
 PLACES: Final = frozenset(
-    {
-        "lives_in",
-        "address",
-        "works_at",
-        "studies_at",
-        "studied_at",
-        "born_in",
-        "from",
-        "grew_up_in",
-        "visited",
-        "plans",
-        "appointment",
-        "event",
-    }
+    word_list("lives_in address works_at studies_at studied_at born_in from grew_up_in visited plans appointment event")
 )
 """Predicates whose objects are places or stand at one."""
 
@@ -78,19 +54,19 @@ PLACES: Final = frozenset(
 def asked_predicates(text: str) -> frozenset[str]:
     """Return the predicates of facts that would answer a question."""
     plain = " ".join(text.casefold().replace("\u2019", "'").split())
-    found = {predicate for pattern, predicates in _ROWS if pattern.search(plain) for predicate in predicates}
+    answering = {predicate for pattern, predicates in _ROWS if pattern.search(plain) for predicate in predicates}
     if favourite := _FAVOURITE.search(plain):
         words = favourite[1].replace("color", "colour").split()
-        found |= {"favourite_" + "_".join(words[:count]) for count in range(1, len(words) + 1)}
-    return frozenset(found)
+        answering |= {"favourite_" + "_".join(words[:count]) for count in range(1, len(words) + 1)}
+    return frozenset(answering)
 
 
 def names_other_favourite(question: str, text: str) -> bool:
     """Tell whether a question asks for a favourite thing, and a text names a favourite of another kind."""
-    asked, named = (_FAVOURITE.findall(" ".join(each.casefold().split())) for each in (question, text))
+    kinds_asked, kinds_named = (_FAVOURITE.findall(folded(each)) for each in (question, text))
     words = {word.removesuffix("s") for word in _WORD.findall(text.casefold().replace("color", "colour"))}
-    kinds = {word.removesuffix("s") for words in asked for word in words.replace("color", "colour").split()}
-    return bool(asked and named) and kinds.isdisjoint(words)
+    kinds = {word.removesuffix("s") for words in kinds_asked for word in words.replace("color", "colour").split()}
+    return bool(kinds_asked and kinds_named) and kinds.isdisjoint(words)
 
 
 def asks_where(text: str) -> bool:

@@ -34,10 +34,10 @@ def length_norm(lengths: NDArray[np.float64], mean: float, settings: RecallSetti
 
 def information(terms: Sequence[str], postings: Sequence[Postings], documents: int) -> float:
     """Return how much the whole question says: the sum of its terms' weights, those that occur nowhere included."""
-    found = {posting.term: posting for posting in postings}
+    by_term = {posting.term: posting for posting in postings}
     total = 0.0
-    for term in sorted({*terms, *found}):
-        posting = found.get(term)
+    for term in sorted({*terms, *by_term}):
+        posting = by_term.get(term)
         containing, weight = (len(posting.documents), posting.weight) if posting else (0, 1.0)
         total += weight * inverse_frequency(documents, containing)
     return total
@@ -113,16 +113,16 @@ def strongest(
     members = np.bincount(classes[classes > 0], minlength=_CLASSES + 1)
     from_above = np.cumsum(members[::-1])[::-1]
     lowest = max(1, int(np.searchsorted(-from_above, -most)))
-    found = np.flatnonzero(classes >= lowest)
+    documents = np.flatnonzero(classes >= lowest)
     # Too many are alike to take all of them: without the newest, a word that stands everywhere would find nothing.
-    while len(found) < least and lowest > 1:
+    while len(documents) < least and lowest > 1:
         lowest = int(classes[classes < lowest].max(initial=0))
-        alike = np.flatnonzero(classes == lowest) if lowest else found[:0]
-        wanted = min(len(alike), least - len(found))
-        if wanted:
-            newest = np.argpartition(timeline.times[alike], len(alike) - wanted)[len(alike) - wanted :]
-            found = np.sort(np.concatenate([found, alike[newest]]))
-    return found
+        alike = np.flatnonzero(classes == lowest) if lowest else documents[:0]
+        count = min(len(alike), least - len(documents))
+        if count:
+            newest = np.argpartition(timeline.times[alike], len(alike) - count)[len(alike) - count :]
+            documents = np.sort(np.concatenate([documents, alike[newest]]))
+    return documents
 
 
 def words(occurrences: Occurrences, spread: Spread, settings: RecallSettings) -> WordScores:

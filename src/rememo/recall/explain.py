@@ -10,7 +10,6 @@ MEANINGS = {
     "time": "is from a time the question names",
     "recency": "is recent, and the question asks for the latest",
     "importance": "is marked as more or less important",
-    "kind": "is of a kind that counts more or less",
     "trust": "comes from a source that is trusted less",
     "unknown": "the question names somebody or something that was never mentioned",
     "person": "is what somebody else says of themselves",

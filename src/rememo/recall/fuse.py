@@ -70,7 +70,6 @@ def factors(
         "time": _in_time(rows, question, timeline, settings),
         "recency": _recent(rows, question, timeline, settings),
         "importance": _important(rows, timeline, settings),
-        "kind": _of_kind(rows, timeline, settings),
         "trust": _trusted(rows, timeline),
     }
 
@@ -90,9 +89,7 @@ def _background(candidates: Candidates, cosines: NDArray[np.float64], scope: int
     return share * mean + (1 - share) * prior_mean, max(mixed**0.5, 1e-3)
 
 
-def _enough_said(rows: Rows, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
-    if settings.too_short == 0:
-        return None
+def _enough_said(rows: Rows, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64]:
     length = np.asarray(timeline.lengths[rows], dtype=np.float64)
     return length / (length + settings.too_short)
 
@@ -100,17 +97,17 @@ def _enough_said(rows: Rows, timeline: Timeline, settings: RecallSettings) -> ND
 def _said_by(
     rows: Rows, question: Question, timeline: Timeline, settings: RecallSettings
 ) -> NDArray[np.float64] | None:
-    if not question.speakers or settings.speaker == 0:
+    if not question.speakers:
         return None
-    meant = np.zeros(len(timeline.speaker_names) + 1, dtype=np.float64)  # the last entry stands for NOBODY
-    meant[list(question.speakers)] = settings.speaker
-    return 1 + meant[timeline.speakers[rows]]
+    lift = np.zeros(len(timeline.speaker_names) + 1, dtype=np.float64)  # the last entry stands for NOBODY
+    lift[list(question.speakers)] = settings.speaker
+    return 1 + lift[timeline.speakers[rows]]
 
 
 def _in_time(
     rows: Rows, question: Question, timeline: Timeline, settings: RecallSettings
 ) -> NDArray[np.float64] | None:
-    if not question.windows or settings.time == 0:
+    if not question.windows:
         return None
     time = timeline.times[rows].astype(np.float64)
     fit = np.zeros(len(rows))
@@ -123,7 +120,7 @@ def _in_time(
 
 
 def _recent(rows: Rows, question: Question, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
-    if not question.wants_recent or settings.recency == 0:
+    if not question.wants_recent:
         return None
     age = np.maximum(0, question.at - timeline.times[rows]).astype(np.float64)
     return 1 + settings.recency * np.exp2(-age / settings.recency_half_life)
@@ -131,16 +128,9 @@ def _recent(rows: Rows, question: Question, timeline: Timeline, settings: Recall
 
 def _important(rows: Rows, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
     importance = np.asarray(timeline.importance[rows], dtype=np.float64)
-    if settings.importance == 0 or not np.any(importance != 0.5):  # noqa: PLR2004 - 0.5 is ordinary
+    if not np.any(importance != 0.5):  # noqa: PLR2004 - 0.5 is ordinary
         return None
     return 1 + settings.importance * (importance - 0.5)
-
-
-def _of_kind(rows: Rows, timeline: Timeline, settings: RecallSettings) -> NDArray[np.float64] | None:
-    if not settings.kinds:
-        return None
-    by_number = np.array([settings.kinds.get(kind, 1.0) for kind in timeline.kind_names])
-    return by_number[timeline.kinds[rows]]
 
 
 def _trusted(rows: Rows, timeline: Timeline) -> NDArray[np.float64] | None:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from rememo.text.wordlists import word_set
+
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019](?!s\b)[^\W\d_]+)*")
 _FIRST_PERSON = frozenset({"i", "my", "me", "mine", "myself", "i'm", "i've", "i'd", "i'll"})
 _SECOND_PERSON = frozenset({"you", "your", "yours", "yourself", "you've", "you'd", "you'll", "you're"})
@@ -18,30 +20,9 @@ _POLITE = re.compile(
     r"|checking|trying to (?:remember|recall|find)|like to know|want to know|need to know|think|remember|recall|believe))\b"
 )
 _NAME_INSIDE = re.compile(r"(?<=[a-z,'] )([A-Z][a-z][^\W\d_]+)")
-_CALENDAR = frozenset(
-    [
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "christmas",
-        "easter",
-    ]
+_CALENDAR = word_set(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september",
+    "october november december christmas easter",
 )
 _SHORTEST_NICKNAME = 3
 _MOST_NICKNAMED = 500
@@ -53,12 +34,12 @@ _ROLES = frozenset({"user", "users", "assistant", "agent", "bot", "system", "too
 @lru_cache(maxsize=256)
 def _speakers_by_word(speakers: tuple[str, ...]) -> dict[str, frozenset[int]]:
     """Which speakers have a word in their label, by case-folded word."""
-    found: dict[str, set[int]] = {}
+    numbers_by_word: dict[str, set[int]] = {}
     for number, label in enumerate(speakers):
         for word in _WORD.findall(label):
             if word.casefold() not in _ROLES:
-                found.setdefault(word.casefold(), set()).add(number)
-    return {word: frozenset(numbers) for word, numbers in found.items()}
+                numbers_by_word.setdefault(word.casefold(), set()).add(number)
+    return {word: frozenset(numbers) for word, numbers in numbers_by_word.items()}
 
 
 def named_speakers(text: str, speakers: Sequence[str]) -> dict[int, frozenset[str]]:
@@ -84,20 +65,20 @@ def named_speakers(text: str, speakers: Sequence[str]) -> dict[int, frozenset[st
 def other_names(text: str, speakers: Sequence[str]) -> tuple[str, ...]:
     """Return the words of `text` that are written like names inside a sentence, but for those of speakers."""
     by_word = _speakers_by_word(tuple(speakers))
-    found = dict.fromkeys(match[1] for match in _NAME_INSIDE.finditer(text))
-    return tuple(name for name in found if name.casefold() not in by_word and name.casefold() not in _CALENDAR)
+    names = dict.fromkeys(match[1] for match in _NAME_INSIDE.finditer(text))
+    return tuple(name for name in names if name.casefold() not in by_word and name.casefold() not in _CALENDAR)
 
 
 def meant_persons(text: str, *, asker: str | None, addressee: str | None) -> tuple[str, ...]:
     """Return the labels that "I" and "you" stand for in `text`, of those that are known."""
-    asked = _POLITE.sub(" ", " ".join(text.casefold().replace("\u2019", "'").split()))
-    words = set(_WORD.findall(asked))
-    meant: list[str] = []
+    question = _POLITE.sub(" ", " ".join(text.casefold().replace("\u2019", "'").split()))
+    words = set(_WORD.findall(question))
+    persons: list[str] = []
     if asker is not None and words & _FIRST_PERSON:
-        meant.append(asker)
+        persons.append(asker)
     if addressee is not None and words & _SECOND_PERSON:
-        meant.append(addressee)
-    return tuple(meant)
+        persons.append(addressee)
+    return tuple(persons)
 
 
 def _nicknamed(word: str, folded: str, by_word: dict[str, frozenset[int]]) -> frozenset[int]:

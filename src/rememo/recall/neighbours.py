@@ -45,15 +45,15 @@ def link(timeline: Timeline, settings: RecallSettings) -> Neighbours:
     return Neighbours(before=before, after=after, second_before=_twice(before), second_after=_twice(after))
 
 
-def extend(known: Neighbours, timeline: Timeline, settings: RecallSettings) -> tuple[Neighbours, Rows] | None:
+def extend(earlier: Neighbours, timeline: Timeline, settings: RecallSettings) -> tuple[Neighbours, Rows] | None:
     """Link the rows that a timeline has gained at its end since `known`, and say whose neighbours are others now.
 
     Costs a copy. None if a new row is older than another of its room: then the links have to be made anew.
     """
-    old, count = len(known), len(timeline)
+    old, count = len(earlier), len(timeline)
     links = [
         np.concatenate([step, np.full(count - old, NONE, dtype=np.intp)])
-        for step in (known.before, known.after, known.second_before, known.second_after)
+        for step in (earlier.before, earlier.after, earlier.second_before, earlier.second_after)
     ]
     before, after, second_before, second_after = links
     changed = set(range(old, count))

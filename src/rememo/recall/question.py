@@ -52,13 +52,15 @@ def understand(
     terms_left_out = {term for word in left_out for term in analyzer.terms(word)}
     mentions = find_times(text, at, anchors=anchors)
     numbers = {label: number for number, label in enumerate(speakers)}
-    meant = {numbers[label] for label in meant_persons(text, asker=asker, addressee=addressee) if label in numbers}
+    meant_numbers = {
+        numbers[label] for label in meant_persons(text, asker=asker, addressee=addressee) if label in numbers
+    }
     return Question(
         text=text,
         terms=tuple(term for term in terms if term not in terms_left_out) or tuple(terms),
         meaning=" ".join(word for word in content if word not in left_out) or text,
         at=_milliseconds(at),
-        speakers=tuple(sorted(meant | set(named))),
+        speakers=tuple(sorted(meant_numbers | set(named))),
         windows=tuple(_window(mention) for mention in mentions if not mention.recurring),
         wants_recent=bool(_LATEST_STATE.search(text)),
         # Somebody must be asked about, or a time, or the talking itself: "the who" is looked up by its words.
@@ -70,19 +72,19 @@ def understand(
     )
 
 
-def _names_no_topic(text: str, analyzer: Analyzer, mentions: Sequence[TimeMention], known: AbstractSet[str]) -> bool:
+def _names_no_topic(text: str, analyzer: Analyzer, mentions: Sequence[TimeMention], left_out: AbstractSet[str]) -> bool:
     """Tell whether nothing is left of a question beside times, known words, and words that ask for anything."""
     for mention in reversed(mentions):
         start, end = mention.position
         text = f"{text[:start]} {text[end:]}"
     topicless = TOPICLESS.get(analyzer.language, frozenset())
     words = analyzer.content(text, never_empty=False)
-    return all(word in known or word.casefold() in topicless for word in words)
+    return all(word in left_out or word.casefold() in topicless for word in words)
 
 
 def _window(mention: TimeMention) -> TimeWindow:
     return TimeWindow(start=_milliseconds(mention.start), end=_milliseconds(mention.end), text=mention.text)
 
 
-def _milliseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MILLISECOND
+def _milliseconds(time: datetime) -> int:
+    return (time - _EPOCH) // _MILLISECOND

@@ -34,16 +34,16 @@ class Structure:
         return len(self.neighbours)
 
 
-def arrange(timeline: Timeline, settings: RecallSettings, known: Structure | None = None) -> Structure:
+def arrange(timeline: Timeline, settings: RecallSettings, earlier: Structure | None = None) -> Structure:
     """Work out the structure of a timeline.
 
     `known` is the structure of its first rows, under the same settings, if it only grew at its end since: following a
     conversation then costs a copy.
     """
-    grown = extend(known.neighbours, timeline, settings) if known and len(known) <= len(timeline) else None
-    if known is not None and grown is not None:
+    grown = extend(earlier.neighbours, timeline, settings) if earlier and len(earlier) <= len(timeline) else None
+    if earlier is not None and grown is not None:
         neighbours, changed = grown
-        lengths = extend_lengths(known.lengths, changed, timeline, neighbours, settings)
+        lengths = extend_lengths(earlier.lengths, changed, timeline, neighbours, settings)
     else:
         neighbours = link(timeline, settings)
         lengths = measure_lengths(timeline, neighbours, settings)
@@ -75,10 +75,10 @@ def rank(
     near = nearness(candidates if question.mode == "hybrid" else Candidates(), settings, scope=len(timeline))
     structure = structure or arrange(timeline, settings)
     occurrences = gather(candidates.postings, timeline)
-    found = strongest(
+    by_words_alone = strongest(
         occurrences, timeline, structure.lengths, settings, eligible=candidates.eligible, least=2 * question.limit
     )
-    spread = touch([near.documents, found], structure.neighbours, structure.lengths, settings)
+    spread = touch([near.documents, by_words_alone], structure.neighbours, structure.lengths, settings)
     question_information = information(question.terms, candidates.postings, len(timeline)) or 1.0
     by_words = words(occurrences, spread, settings)
     by_meaning = spread.lend(near.documents, near.values, share=settings.meaning_lent).total[0]
@@ -130,13 +130,13 @@ def _choose(
     if question.threshold > 0:
         admitted &= score(strengths.total) >= question.threshold
     places = np.flatnonzero(admitted)
-    wanted = 2 * question.limit
+    count = 2 * question.limit
     while True:
-        best = strengths.best(wanted, timeline.times, places)
-        kept, folded = _fold(strengths.rows[best], timeline, settings)
-        if len(kept) > question.limit or wanted >= len(places):
-            return best[kept[: question.limit]], folded[: question.limit]
-        wanted *= 4
+        best = strengths.best(count, timeline.times, places)
+        first_places, folded = _fold(strengths.rows[best], timeline, settings)
+        if len(first_places) > question.limit or count >= len(places):
+            return best[first_places[: question.limit]], folded[: question.limit]
+        count *= 4
 
 
 def _ranking(

@@ -66,8 +66,8 @@ class Spread:
             lent = amounts * self.damping[documents]
             for step, portion in self.steps:
                 takers = step[documents]
-                given = lent * self.damping[takers] * (share * portion)
-                total += _gather(first + self.slot[takers], given, group_count, width)
+                lent_on = lent * self.damping[takers] * (share * portion)
+                total += _gather(first + self.slot[takers], lent_on, group_count, width)
         return Loan(own=own[:, :-1], total=total[:, :-1])
 
 
@@ -89,13 +89,13 @@ def measure_lengths(timeline: Timeline, neighbours: Neighbours, settings: Recall
 
 
 def extend_lengths(
-    known: Lengths, changed: Rows, timeline: Timeline, neighbours: Neighbours, settings: RecallSettings
+    earlier: Lengths, changed: Rows, timeline: Timeline, neighbours: Neighbours, settings: RecallSettings
 ) -> Lengths:
     """Return the lengths of a timeline that grew at its end, where only `changed` rows have other neighbours."""
-    old = len(known.total)
+    old = len(earlier.total)
     new_damping = _damping(np.asarray(timeline.lengths[old:], dtype=np.float64), settings)
-    damping = np.concatenate([known.damping[:-1], new_damping])
-    total = np.concatenate([known.total, np.zeros(len(timeline) - old)])
+    damping = np.concatenate([earlier.damping[:-1], new_damping])
+    total = np.concatenate([earlier.total, np.zeros(len(timeline) - old)])
     total[changed] = _lengths_of(changed, timeline, neighbours, damping, settings)
     return Lengths(damping=damping, total=total, mean=float(total.mean()) if len(total) else 0.0)
 
@@ -115,11 +115,13 @@ def _lengths_of(
     return total
 
 
-def touch(found: Sequence[Integers], neighbours: Neighbours, lengths: Lengths, settings: RecallSettings) -> Spread:
+def touch(
+    document_lists: Sequence[Integers], neighbours: Neighbours, lengths: Lengths, settings: RecallSettings
+) -> Spread:
     """Gather the documents of `found` and all that they lend to."""
     steps = _steps(neighbours, settings)
     marked = np.zeros(len(neighbours) + 1, dtype=np.bool_)  # one more for the neighbour that is not there
-    for documents in found:
+    for documents in document_lists:
         marked[documents] = True
         for step, _ in steps:
             marked[step[documents]] = True
@@ -143,16 +145,14 @@ def answers(
     strength: NDArray[np.float64], spread: Spread, timeline: Timeline, neighbours: Neighbours, settings: RecallSettings
 ) -> NDArray[np.float64]:
     """Return what touched documents take from the message before them because that one asks something."""
-    taken = np.zeros(len(strength))
-    if settings.answer == 0:
-        return taken
+    borrowed = np.zeros(len(strength))
     before = neighbours.before[spread.touched]
     # An asker that nothing found has nothing to lend.
     slots = np.flatnonzero((spread.slot[before] < len(strength)) & timeline.asks[before])
     askers = before[slots]
     shares = settings.answer * spread.damping[askers] * spread.damping[spread.touched[slots]]
-    taken[slots] = shares * strength[spread.slot[askers]]
-    return taken
+    borrowed[slots] = shares * strength[spread.slot[askers]]
+    return borrowed
 
 
 def _steps(neighbours: Neighbours, settings: RecallSettings) -> tuple[tuple[NDArray[np.intp], float], ...]:

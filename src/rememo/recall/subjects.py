@@ -12,9 +12,6 @@ _OF_OTHERS: Final = re.compile(rf"\b(?:my|his|her|their|our)(?: \w+){{0,2}}? {_K
 _OTHER_SUBJECT: Final = re.compile(
     rf"^{_OPENERS}(?:(?:my|our|his|her|the|their|a|another|\w+'s)(?: \w+){{0,2}}? {_KIN}(?:'s)?|{_KIN}(?= (?:[a-z']+ )?(?:is|was|has|had|got|gets|wants?|wanted|bought|moved|started|starts|thinks|thought|says|said|gave|sold|quit|left|does|did|\w+ed)\b)|he|she|they(?! (?:\w+ )?(?:me|us|my|our)\b))\b"
 )
-_BEFORE: Final = re.compile(
-    r"\b(?:before|prior to) (?:the |my |our |it was |i (?:had|got|used) )?(?P<value>[A-Z0-9][\w.:-]*(?: [A-Z0-9][\w.:-]*)?)"
-)
 
 
 def speaks_of_others(sentence: str) -> bool:
@@ -26,9 +23,3 @@ def other_subject(sentence: str) -> str:
     """Return the words for the person whom the speaker knows that a sentence in lower case begins with; else nothing."""
     match = _OTHER_SUBJECT.match(sentence)
     return "" if match is None else match.group()
-
-
-def value_left_behind(question: str) -> str:
-    """Return what came after the thing that a question asks for: Porto in "Where did I live before Porto?"."""
-    match = _BEFORE.search(question)
-    return "" if match is None else match["value"]

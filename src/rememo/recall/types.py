@@ -143,8 +143,6 @@ class RecallSettings:
     recency_half_life: int = 30 * 86_400_000
     """Milliseconds after which that lift is halved."""
     importance: float = 0.5
-    """Spread between what is least and most important; 0 switches it off."""
-    kinds: Mapping[str, float] = field(default_factory=dict[str, float])
-    """A factor for whole kinds; those not named have 1."""
+    """Spread between what is least and most important."""
     fold: bool = True
     """Whether documents of one speaker with the same terms become one hit."""

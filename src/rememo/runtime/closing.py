@@ -1,15 +1,16 @@
-"""What is closed at the end of a `with` block."""
+"""Classes whose objects are closed at the end of a `with` block."""
 
+from abc import ABC, abstractmethod
 from types import TracebackType
 from typing import Self
 
 
-class Closing:
+class Closing(ABC):
     """Something with a `close()` that ends a `with` block of it, as `contextlib.closing` would."""
 
+    @abstractmethod
     def close(self) -> None:
         """Release the resources; closing twice is harmless."""
-        raise NotImplementedError
 
     def __enter__(self) -> Self:
         """Return it; it is closed at the end."""

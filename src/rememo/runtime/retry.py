@@ -14,7 +14,7 @@ def retry_on_conflict(
     write: Callable[[P], T],
     what: str,
     *,
-    attempts: int,
+    attempts: int = 1_000,
     conflicts: tuple[type[RememoError], ...] = (VersionConflict,),
 ) -> T:
     """Return what `write` makes of what `prepare` has read and worked out; both run again when it raises a conflict.

@@ -17,7 +17,7 @@ from rememo.model.receipt import Receipt
 from rememo.model.scope import Scope
 from rememo.model.times import Clock
 from rememo.runtime.counters import counts
-from rememo.safety import injection_detection as suspicion
+from rememo.safety import injection_detection
 from rememo.safety.redaction import LINKS, holds_key
 from rememo.safety.trust import FULL
 from rememo.settings import Settings
@@ -76,14 +76,14 @@ class GuardRule:
 
 
 BUILT_IN: Final = (
-    GuardRule(name="override", reason="tells its reader to drop earlier instructions or limits", check=lambda suspect: "override" in suspect.signs),
-    GuardRule(name="prompt", reason="asks for the instructions its reader was given", check=lambda suspect: "prompt" in suspect.signs),
-    GuardRule(name="instructions", reason="gives orders to an assistant", check=lambda suspect: "instructions" in suspect.signs),
-    GuardRule(name="roles", reason="poses as another speaker by a model's own marks", check=lambda suspect: suspicion.posing(suspect.text)),
-    GuardRule(name="hidden", reason="hides words from a person who looks at it", check=lambda suspect: suspicion.hiding(suspect.text)),
-    GuardRule(name="encoded", reason="holds encoded instructions", check=lambda suspect: _encoded(suspect.text)),
-    GuardRule(name="image", reason="has an image whose address carries away what its reader knows", check=lambda suspect: suspicion.leaking(suspect.text)),
-    GuardRule(name="secrets", reason="holds a key, a token or a password", check=lambda suspect: holds_key(suspect.text)),
+    GuardRule(name="override", reason="tells its reader to drop earlier instructions or limits", check=lambda record: "override" in record.signs),
+    GuardRule(name="prompt", reason="asks for the instructions its reader was given", check=lambda record: "prompt" in record.signs),
+    GuardRule(name="instructions", reason="gives orders to an assistant", check=lambda record: "instructions" in record.signs),
+    GuardRule(name="roles", reason="poses as another speaker by a model's own marks", check=lambda record: injection_detection.has_role_marks(record.text)),
+    GuardRule(name="hidden", reason="hides words from a person who looks at it", check=lambda record: injection_detection.hides_words(record.text)),
+    GuardRule(name="encoded", reason="holds encoded instructions", check=lambda record: _encoded(record.text)),
+    GuardRule(name="image", reason="has an image whose address carries away what its reader knows", check=lambda record: injection_detection.has_leaking_image(record.text)),
+    GuardRule(name="secrets", reason="holds a key, a token or a password", check=lambda record: holds_key(record.text)),
 )  # fmt: skip
 NAMES: Final = (*(rule.name for rule in BUILT_IN), FLOOD)
 """The built-in rules; `flood` counts, and the others read."""
@@ -111,23 +111,23 @@ class Guard:
     def add(self, rule: GuardRule) -> None:
         """Apply a rule from now on; a name that is taken raises `AlreadyExists`."""
         with self._lock:
-            if rule.name in NAMES or any(known.name == rule.name for known in self._rules):
+            if rule.name in NAMES or any(existing.name == rule.name for existing in self._rules):
                 raise AlreadyExists(f"there is a rule {rule.name!r} already; choose another name")
             self._rules = (*self._rules, rule)
             self.of_trusted = self.of_trusted or rule.trusted
 
-    def examine(self, suspect: IncomingRecord) -> str | None:
+    def examine(self, record: IncomingRecord) -> str | None:
         """Return the reasons to quarantine a record, rule by rule, or None."""
-        if suspect.kind in _DERIVED and suspect.source in _OWN:
+        if record.kind in _DERIVED and record.source in _OWN:
             return None
-        trusted = suspect.trust >= FULL
-        words = _words_in(suspect) if suspect.data else ""
-        text = f"{suspect.text}\n{words}" if words else suspect.text
-        suspect = replace(suspect, text=text, signs=frozenset() if trusted else suspicion.signs(text))
+        trusted = record.trust >= FULL
+        words = _words_in(record) if record.data else ""
+        text = f"{record.text}\n{words}" if words else record.text
+        record = replace(record, text=text, signs=frozenset() if trusted else injection_detection.signs(text))
         reasons = [
             f"{rule.name}: {reason}"
             for rule in self._rules
-            if (rule.trusted or not trusted) and (reason := _breaks(rule, suspect)) is not None
+            if (rule.trusted or not trusted) and (reason := _breaks(rule, record)) is not None
         ]
         return "; ".join(reasons) or None
 
@@ -167,13 +167,13 @@ def report_guard_effects(receipt: Receipt, writes: Sequence[Write]) -> Receipt:
     drafts = [write.draft for write in writes if isinstance(write, Put | Revise)]
     if not any(draft.quarantine or draft.redacted for draft in drafts):
         return receipt
-    kept = [draft for draft in drafts if receipt.outcomes.get(draft.id) != "ignored"]
+    written = [draft for draft in drafts if receipt.outcomes.get(draft.id) != "ignored"]
     redacted = Counter[str]()
-    for draft in kept:
+    for draft in written:
         redacted.update(draft.redacted)
-    held = {draft.id: draft.quarantine for draft in kept if draft.quarantine is not None}
-    counts.add("quarantined", len(held))
-    return replace(receipt, quarantined=held, redacted=dict(redacted))
+    quarantined = {draft.id: draft.quarantine for draft in written if draft.quarantine is not None}
+    counts.add("quarantined", len(quarantined))
+    return replace(receipt, quarantined=quarantined, redacted=dict(redacted))
 
 
 def hold_whole_documents(drafts: Sequence[Draft], items: Sequence[Mapping[str, Any]]) -> None:
@@ -196,9 +196,9 @@ def _document(draft: Draft, item: Mapping[str, Any]) -> str | None:
     return {"document": draft.id, "chunk": str(data.get("document"))}.get(draft.kind)
 
 
-def _breaks(rule: GuardRule, suspect: IncomingRecord) -> str | None:
+def _breaks(rule: GuardRule, record: IncomingRecord) -> str | None:
     try:
-        result = rule.check(suspect)
+        result = rule.check(record)
     except Exception as error:  # noqa: BLE001 - a rule of the caller's may fail in any way; nothing may slip through
         _log.exception("the rule %s failed", rule.name)
         return f"the rule failed ({type(error).__name__}), so nobody has looked"
@@ -208,18 +208,18 @@ def _breaks(rule: GuardRule, suspect: IncomingRecord) -> str | None:
 
 
 def _encoded(text: str) -> bool:
-    return any(suspicion.signs(hidden) for hidden in suspicion.decoded(text))
+    return any(injection_detection.signs(hidden) for hidden in injection_detection.decoded(text))
 
 
-def _words_in(suspect: IncomingRecord) -> str:
+def _words_in(record: IncomingRecord) -> str:
     """Return the texts in a record's data, up to a bound; ids and the like are no texts."""
     texts: list[str] = []
-    waiting: list[Any] = [value for name, value in suspect.data.items() if name not in LINKS]
+    waiting: list[Any] = [value for name, value in record.data.items() if name not in LINKS]
     size = 0
     while waiting and size < _MOST_DATA:
         value = waiting.pop()
         if isinstance(value, str):
-            if value not in suspect.text:
+            if value not in record.text:
                 texts.append(value[:_MOST_DATA])
                 size += len(value)
         elif isinstance(value, Mapping):

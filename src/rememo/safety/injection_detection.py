@@ -55,32 +55,32 @@ _ENOUGH, _ENOUGH_HIDDEN = 3, 1
 _MOST_QUOTED, _MOST_SIGNS = 100, 200
 
 
-def overriding(text: str) -> bool:
+def tells_to_override(text: str) -> bool:
     """Whether a plain text tells its reader to drop what it was told; one that quotes such words to speak of them does not."""
-    return any(_found(pattern, text) for pattern in OVERRIDING) or any(_found(pattern, text) for pattern in FOREIGN)
+    return any(_occurs(pattern, text) for pattern in OVERRIDING) or any(_occurs(pattern, text) for pattern in FOREIGN)
 
 
-def prompting(text: str) -> bool:
+def asks_for_prompt(text: str) -> bool:
     """Whether a plain text asks for the instructions that its reader was given."""
-    return any(_found(pattern, text) for pattern in PROMPTING)
+    return any(_occurs(pattern, text) for pattern in PROMPTING)
 
 
-def instructing(text: str) -> bool:
+def gives_orders(text: str) -> bool:
     """Whether a plain text speaks to an assistant, or gives it orders behind its user's back."""
-    return any(_found(pattern, text) for pattern in INSTRUCTING) or _weight(text) >= _ENOUGH
+    return any(_occurs(pattern, text) for pattern in INSTRUCTING) or _weight(text) >= _ENOUGH
 
 
-def posing(text: str) -> bool:
+def has_role_marks(text: str) -> bool:
     """Whether a text, as it was given, has the marks by which a model tells who speaks."""
-    return any(True for sign in ROLES for _ in sign.find(text, 1))
+    return any(True for pattern in ROLES for _ in pattern.find(text, 1))
 
 
-def leaking(text: str) -> bool:
+def has_leaking_image(text: str) -> bool:
     """Whether a text has an image whose address is to be filled in by its reader."""
     return "![" in text and _IMAGE.search(text) is not None
 
 
-def hiding(text: str) -> bool:
+def hides_words(text: str) -> bool:
     """Whether a text hides words from a person who looks at it: as tags of Unicode, turned round, or unseen on a page."""
     if not text.isascii():
         if _BIDI.search(text):
@@ -113,7 +113,7 @@ def signs(text: str) -> frozenset[str]:
     for reading in readings(text):
         if not any(map(reading.__contains__, TRIGGERS)):
             continue
-        signs_found |= {name for name, breaks in _RULES.items() if name not in signs_found and breaks(reading)}
+        signs_found |= {name for name, matches in _RULES.items() if name not in signs_found and matches(reading)}
     return frozenset(signs_found)
 
 
@@ -151,11 +151,11 @@ def decoded(text: str) -> Iterator[str]:
         yield unquote(text)
 
 
-_RULES: Final = {"override": overriding, "prompt": prompting, "instructions": instructing}
+_RULES: Final = {"override": tells_to_override, "prompt": asks_for_prompt, "instructions": gives_orders}
 
 
-def _found(sign: InjectionPattern, text: str) -> bool:
-    return any(not _spoken_of(text, match) for match in sign.find(text, _MOST_QUOTED))
+def _occurs(pattern: InjectionPattern, text: str) -> bool:
+    return any(not _spoken_of(text, match) for match in pattern.find(text, _MOST_QUOTED))
 
 
 def _spoken_of(text: str, match: re.Match[str]) -> bool:
@@ -169,7 +169,9 @@ def _spoken_of(text: str, match: re.Match[str]) -> bool:
 def _weight(text: str) -> int:
     """Return the greatest weight of weak signs, each counted once, that stand close together."""
     places = sorted(
-        (match.start(), name, weight) for name, (weight, sign) in WEAK.items() for match in sign.find(text, _MOST_SIGNS)
+        (match.start(), name, weight)
+        for name, (weight, pattern) in WEAK.items()
+        for match in pattern.find(text, _MOST_SIGNS)
     )
     most, first = 0, 0
     for last, (place, _, _) in enumerate(places):

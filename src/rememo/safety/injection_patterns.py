@@ -1,4 +1,4 @@
-"""Signs: the wordings by which suspicion knows instruction-like text. They are matched against plain, lower-case text."""
+"""The wordings by which instruction-like text is detected. They are matched against plain, lower-case text."""
 
 import re
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ class InjectionPattern:
 
 
 def _pattern(needs: str, wording: str) -> InjectionPattern:
-    """Return a sign; what it needs is written with bars in between."""
+    """Return a pattern; what it needs is written with bars in between."""
     return InjectionPattern(tuple(needs.split("|")), wording)
 
 

@@ -68,7 +68,7 @@ LINKS: Final = frozenset(
 )
 """Names in a record's data under which ids and the like stand: taking something out there would cut what they tie."""
 
-Found = Iterator[tuple[int, int]]
+Spans = Iterator[tuple[int, int]]
 
 
 def redact(text: str, kinds: Container[str]) -> tuple[str, Counter[str]]:
@@ -76,13 +76,13 @@ def redact(text: str, kinds: Container[str]) -> tuple[str, Counter[str]]:
     counts: Counter[str] = Counter()
     for name, find in (finder for kind, finders in _FINDERS.items() if kind in kinds for finder in finders):
         parts: list[str] = []
-        done = 0
+        end_of_last = 0
         for start, end in find(text):
-            parts += (text[done:start], f"[redacted: {name}]")
-            done = end
+            parts += (text[end_of_last:start], f"[redacted: {name}]")
+            end_of_last = end
             counts[name] += 1
-        if done:
-            text = "".join((*parts, text[done:]))
+        if end_of_last:
+            text = "".join((*parts, text[end_of_last:]))
     return text, counts
 
 
@@ -128,20 +128,20 @@ def _redacted(value: Any, kinds: tuple[str, ...], counts: Counter[str]) -> Any:
     return value
 
 
-def _keys(text: str) -> Found:
+def _keys(text: str) -> Spans:
     if any(sign in text for sign in _KEY_SIGNS):
         for match in _KEYS.finditer(text):
             yield match.span()
 
 
-def _addresses(text: str) -> Found:
+def _addresses(text: str) -> Spans:
     """Give the names and passwords that stand in addresses."""
     if "://" in text and "@" in text:
         for match in _IN_ADDRESS.finditer(text):
             yield match.start() + 3, match.end()
 
 
-def _cards(text: str) -> Found:
+def _cards(text: str) -> Spans:
     for match in _CARDS.finditer(text):
         if _luhn(re.sub(r"[ -]", "", match[0])):
             yield match.span()
@@ -153,7 +153,7 @@ def _luhn(digits: str) -> bool:
     return total % 10 == 0 and len(set(digits)) > 1
 
 
-def _ibans(text: str) -> Found:
+def _ibans(text: str) -> Spans:
     place = 0
     while match := _IBANS.search(text, place):
         # Whatever else it took may be the beginning of the next: a match is short, so looking again costs little.
@@ -164,8 +164,8 @@ def _ibans(text: str) -> Found:
         while end < match.end() and seen < length:
             seen += text[end] != " "
             end += 1
-        whole = text[match.start() : end].replace(" ", "")
-        if length and seen == length and not text[end : end + 1].isalnum() and _sums_up(whole):
+        iban = text[match.start() : end].replace(" ", "")
+        if length and seen == length and not text[end : end + 1].isalnum() and _sums_up(iban):
             yield match.start(), end
             place = end
 
@@ -175,8 +175,8 @@ def _sums_up(iban: str) -> bool:
     return int("".join(str(int(character, 36)) for character in turned)) % _MOD == 1
 
 
-def _matches(pattern: re.Pattern[str], sign: str) -> Callable[[str], Found]:
-    def find(text: str) -> Found:
+def _matches(pattern: re.Pattern[str], sign: str) -> Callable[[str], Spans]:
+    def find(text: str) -> Spans:
         if sign in text:
             for match in pattern.finditer(text):
                 yield match.span()
@@ -185,7 +185,7 @@ def _matches(pattern: re.Pattern[str], sign: str) -> Callable[[str], Found]:
 
 
 # In this order: groups of an IBAN look like a card, and parts of both like a phone number.
-_FINDERS: Final[Mapping[str, tuple[tuple[str, Callable[[str], Found]], ...]]] = {
+_FINDERS: Final[Mapping[str, tuple[tuple[str, Callable[[str], Spans]], ...]]] = {
     "keys": (("key", _keys), ("key", _addresses)),
     "ibans": (("iban", _ibans),),
     "cards": (("card", _cards),),

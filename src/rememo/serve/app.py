@@ -229,9 +229,9 @@ class RequestMiddleware:
         raw: bytes = scope.get("raw_path") or scope["path"].encode()
         scope["path"] = self._below(raw.partition(b"?")[0].decode("latin-1"))
         headers = dict(scope["headers"])
-        given = headers.get(b"x-request-id", b"").decode("latin-1")
+        sent_id = headers.get(b"x-request-id", b"").decode("latin-1")
         state = scope.setdefault("state", {})
-        state["id"] = given if _REQUEST_ID.fullmatch(given) else new_id()
+        state["id"] = sent_id if _REQUEST_ID.fullmatch(sent_id) else new_id()
         began, status = time.perf_counter(), 0
         self._requests.begin()
 
@@ -242,8 +242,8 @@ class RequestMiddleware:
                 if status == _FORBIDDEN:
                     await self._note(Request(scope))
                 sent = {name for name, _ in message["headers"]}
-                ours = [header for header in SECURITY_HEADERS if header[0] not in sent]
-                message["headers"] = [*message["headers"], *ours, (b"x-request-id", state["id"].encode())]
+                missing = [header for header in SECURITY_HEADERS if header[0] not in sent]
+                message["headers"] = [*message["headers"], *missing, (b"x-request-id", state["id"].encode())]
             await send(message)
 
         try:

@@ -145,7 +145,7 @@ class ApiKeys:
         return self._change(id, change)
 
     def rotate(self, id: str, *, grace: float | str | timedelta | None = None) -> tuple[ApiKey, str]:
-        """Give a key a new secret; the old one expires now, or after `grace`."""
+        """Replace a key's secret; the old one expires now, or after `grace`."""
         secret, digest = _secret()
 
         def change(key: ApiKey, digests: Digests, now: datetime) -> tuple[ApiKey, Digests]:
@@ -154,8 +154,8 @@ class ApiKeys:
             if grace is None:
                 return key, [digest]
             until = (now + timedelta(seconds=to_seconds(grace, "grace"))).isoformat()
-            kept = [{**digest, "until": min(digest["until"] or until, until)} for digest in digests]
-            return key, [digest, *kept]
+            expiring = [{**digest, "until": min(digest["until"] or until, until)} for digest in digests]
+            return key, [digest, *expiring]
 
         return self._change(id, change), _format_key(id, secret)
 

@@ -91,7 +91,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
                 self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        """Take a piece of a body."""
+        """Receive a piece of a body."""
         if not self._refused:
             super().on_body(body)
 
@@ -166,7 +166,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._watch_reader(self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Resume writing."""
         self._stop(self._stalled)
         super().resume_writing()
 

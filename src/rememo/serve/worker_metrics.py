@@ -75,9 +75,9 @@ class WorkerMetrics:
     def _leave(self, render: Render) -> None:
         own = counters(render().decode())
         with self._locked(exclusive=True):
-            whole = self._folder / f"{_COUNTED}.new"
-            whole.write_bytes(merge([own.decode(), self._counted().decode()]))
-            whole.replace(self._folder / _COUNTED)
+            new_file = self._folder / f"{_COUNTED}.new"
+            new_file.write_bytes(merge([own.decode(), self._counted().decode()]))
+            new_file.replace(self._folder / _COUNTED)
             self._path.unlink()
 
     def _counted(self) -> bytes:

@@ -30,7 +30,7 @@ class Compression:
     def run(self) -> tuple[list[Receipt], list[Record]]:
         """Replace them, oldest first; returns the receipts and the removed messages. Safe beside other workers."""
         receipts: list[Receipt] = []
-        gone: list[Record] = []
+        removed: list[Record] = []
         tries = 0
         while tries < _MOST_TRIES:
             planned = self._plan()
@@ -39,10 +39,10 @@ class Compression:
             try:
                 for part in planned:
                     receipts.append(self._let_go(part))
-                    gone += part
+                    removed += part
             except (NotFound, VersionConflict):
                 tries += 1  # somebody was faster, or one was changed: look again
-        return receipts, gone
+        return receipts, removed
 
     def would(self) -> list[str]:
         """Return the ids of all messages that would be removed now."""
@@ -68,11 +68,11 @@ class Compression:
 
     def _answered_later(self, groups: Sequence[Sequence[Record]]) -> set[str]:
         """Return the tool calls whose results are stored but not old enough: they stay together."""
-        wanted = [id for group in groups for record in group for id in call_ids(record.data)]
-        if not wanted:
+        waiting = [id for group in groups for record in group for id in call_ids(record.data)]
+        if not waiting:
             return set()
         answers = Filter(
-            scope=self._scope, kinds=("message",), conditions=(Condition("data", ("tool_call_id",), "$in", wanted),)
+            scope=self._scope, kinds=("message",), conditions=(Condition("data", ("tool_call_id",), "$in", waiting),)
         )
         own = {record.id for group in groups for record in group}
         results = self.engine.store.read(answers, self.engine.now())
@@ -81,11 +81,11 @@ class Compression:
     def _let_go(self, part: Sequence[Record]) -> Receipt:
         """Remove messages and write their summary in one transaction."""
         writes: list[Write] = []
-        stood: set[str] = set()
+        covered: set[str] = set()
         room = self._scope.room
         if room is not None and RoomSummaries(self.engine, self._scope.tenant, room).known:
-            writes, stood = release_messages(self.engine, self._scope, [record.id for record in part])
-        alone = [record for record in part if record.id not in stood]
+            writes, covered = release_messages(self.engine, self._scope, [record.id for record in part])
+        alone = [record for record in part if record.id not in covered]
         if alone:
             writes.append(summary_write(self.engine, self._scope, alone, self._options))
         writes += [Remove(id=record.id, scope=self._filter.scope, expected=record.version) for record in part]

@@ -125,30 +125,30 @@ def summarise(text: str, *, sentences: int = 5, analyzer: Analyzer) -> str:
     titled: dict[str, bool] = {}
     for start, end in find_sentences(text):
         titled.setdefault(" ".join(text[start:end].split()), start in titles)
-    ways = [(sentence, frozenset(analyzer.terms(sentence)), title) for sentence, title in titled.items()]
-    known = Counter(term for _, terms, title in ways if not title for term in terms)
-    count = len(ways) or 1
-    weights = {term: sqrt(often) * log(1 + count / often) for term, often in known.items()}
+    candidates = [(sentence, frozenset(analyzer.terms(sentence)), title) for sentence, title in titled.items()]
+    frequencies = Counter(term for _, terms, title in candidates if not title for term in terms)
+    count = len(candidates) or 1
+    weights = {term: sqrt(often) * log(1 + count / often) for term, often in frequencies.items()}
     scored: list[tuple[bool, float, int]] = []
-    for place, (sentence, terms, title) in enumerate(ways):
-        whole = not title and len(terms) >= _FEWEST_TERMS and len(sentence) <= LONGEST
+    for place, (sentence, terms, title) in enumerate(candidates):
+        is_sentence = not title and len(terms) >= _FEWEST_TERMS and len(sentence) <= LONGEST
         weight = sum(sorted(weights.get(term, 0.0) for term in terms)) / (len(terms) + _DAMPING)
-        scored.append((whole, weight * (1 + _OPENING / (1 + place / _FADING)), -place))
+        scored.append((is_sentence, weight * (1 + _OPENING / (1 + place / _FADING)), -place))
     best: list[tuple[bool, float, int]] = []
-    again: list[tuple[bool, float, int]] = []
-    heard = _ChosenTerms()
+    repeated: list[tuple[bool, float, int]] = []
+    chosen_terms = _ChosenTerms()
     for candidate in sorted(scored, reverse=True):
         if (
             len(best) == sentences
         ):  # what is heard later would not be shown: looking for it would take the square of all
             break
-        terms = ways[-candidate[2]][1]
-        if candidate[0] and heard.already(terms):
-            again.append(candidate)
+        terms = candidates[-candidate[2]][1]
+        if candidate[0] and chosen_terms.already(terms):
+            repeated.append(candidate)
             continue
         best.append(candidate)
-        heard.add(terms)
-    best = [*best, *again][:sentences]
-    if any(whole for whole, _, _ in best):
+        chosen_terms.add(terms)
+    best = [*best, *repeated][:sentences]
+    if any(is_sentence for is_sentence, _, _ in best):
         best = [candidate for candidate in best if candidate[0]]
-    return " ".join(ways[place][0] for place in sorted(-negative for _, _, negative in best))
+    return " ".join(candidates[place][0] for place in sorted(-negative for _, _, negative in best))

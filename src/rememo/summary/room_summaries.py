@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from rememo.engine.engine import Engine
@@ -15,6 +15,7 @@ from rememo.model.job import NewJob
 from rememo.model.receipt import Receipt
 from rememo.model.record import Record
 from rememo.model.scope import Scope
+from rememo.runtime.retry import retry_on_conflict
 from rememo.store.writes import Remove, Write
 from rememo.summary.stored import (
     MAX_TOKENS,
@@ -127,7 +128,7 @@ class RoomSummaries:
         Pinned and system messages are left as they are, a tool call goes with its results, and one that waits for them
         stays. Whoever else is at it, each message is summarised once.
         """
-        done: list[Receipt] = []
+        receipts: list[Receipt] = []
         for _ in range(_MOST_TRIES):
             summaries = read_summaries(self.engine, self._scope)
             open_messages = self._open(summarised_ids(summaries))
@@ -136,13 +137,13 @@ class RoomSummaries:
             parts = _parts(open_messages, keep, least)
             try:
                 for place, part in enumerate(parts):
-                    done.append(self._write(part, options, summaries if place == 0 else ()))
+                    receipts.append(self._write(part, options, summaries if place == 0 else ()))
                     least = 1
             except (AlreadyExists, NotFound, VersionConflict):
                 continue  # somebody was faster, or one was changed: look again
             break
         self._count()
-        return done
+        return receipts
 
     def _write(self, part: Sequence[Record], options: SummaryOptions, summaries: Sequence[Record]) -> Receipt:
         writes: list[Write] = [summary_write(self.engine, self._scope, part, options, summaries)]
@@ -153,15 +154,15 @@ class RoomSummaries:
             writes += [Remove(id=record.id, scope=self._scope, expected=record.version) for record in part]
         return self.engine.commit(self._scope, writes)
 
-    def _open(self, stood: set[str]) -> list[Record]:
+    def _open(self, covered: set[str]) -> list[Record]:
         """Return the messages that no summary covers, oldest first."""
         store, now = self.engine.store, self.engine.now()
-        wanted = store.count(self._messages, now) - len(stood)
-        size = max(_PAGE, wanted * 2)
+        expected = store.count(self._messages, now) - len(covered)
+        size = max(_PAGE, expected * 2)
         while True:
             records = store.read(self._messages, now, limit=size)
-            unsummarised = [record for record in records if record.id not in stood]
-            if len(records) < size or len(unsummarised) >= wanted:
+            unsummarised = [record for record in records if record.id not in covered]
+            if len(records) < size or len(unsummarised) >= expected:
                 return unsummarised
             size *= 4
 
@@ -187,43 +188,43 @@ class RoomSummaries:
 
     def write_again(self, id: str) -> None:
         """Let the summariser rewrite a summary that an erasure made of extracted sentences. Idempotent."""
-        held = self.engine.store.get(Filter(scope=self._scope, ids=(id,)), self.engine.now())
-        if held is not None and is_stored_summary(held):
-            self._renew(held)
+        summary = self.engine.store.get(Filter(scope=self._scope, ids=(id,)), self.engine.now())
+        if summary is not None and is_stored_summary(summary):
+            self._renew(summary)
 
     def recount(self) -> None:
         """Count again after messages or summaries were removed by other ways."""
         if self.known:
             self._count()
 
-    def _renew(self, held: Record) -> None:
+    def _renew(self, summary: Record) -> None:
         """Bring one summary in line with its current sources; one without any is removed."""
         for _ in range(_MOST_TRIES):
-            kept: set[str] = set(held.data.get("kept", ()))
-            lost: list[str] = held.data.get("left_out", [])
-            ids: list[str] = [*held.data["sources"], *lost]
+            beside: set[str] = set(summary.data.get("kept", ()))
+            lost: list[str] = summary.data.get("left_out", [])
+            ids: list[str] = [*summary.data["sources"], *lost]
             now = self._current(ids)
-            gone = [id for id in ids if id not in now and (id in kept or id in lost)]
+            missing = [id for id in ids if id not in now and (id in beside or id in lost)]
             # What the summary's own write removed is read as it was; only an erasure takes that away.
-            sources = [now.get(id) or self._last(id) for id in ids if id not in gone]
+            sources = [now.get(id) or self._last(id) for id in ids if id not in missing]
             records = sorted((record for record in sources if record is not None), key=lambda record: record.at)
             write: Write | None
             if not records:
-                write = Remove(id=held.id, scope=held.scope, expected=held.version)
+                write = Remove(id=summary.id, scope=summary.scope, expected=summary.version)
             else:
-                stays = [
-                    record.id for record in records if record.id in now and (record.id in kept or record.id in lost)
+                remaining = [
+                    record.id for record in records if record.id in now and (record.id in beside or record.id in lost)
                 ]
-                write = rewrite_summary(self.engine, held, records, kept=stays, left_out=gone)
+                write = rewrite_summary(self.engine, summary, records, kept=remaining, left_out=missing)
             if write is None:
                 return
             try:
                 self.engine.commit(self._scope, [write])
             except (NotFound, VersionConflict):
-                fresh = self.engine.store.get(Filter(scope=self._scope, ids=(held.id,)), self.engine.now())
+                fresh = self.engine.store.get(Filter(scope=self._scope, ids=(summary.id,)), self.engine.now())
                 if fresh is None or not is_stored_summary(fresh):
                     return
-                held = fresh
+                summary = fresh
             else:
                 return
 
@@ -246,30 +247,30 @@ class RoomSummaries:
 
     def _count(self) -> None:
         """Store how many messages summaries cover, so that the next message need not count them."""
-        stood = len(self._current(sorted(summarised_ids(read_summaries(self.engine, self._scope)))))
-        if self._read()[0].beside != stood:
-            self._change(beside=stood)
+        covered = len(self._current(sorted(summarised_ids(read_summaries(self.engine, self._scope)))))
+        if self._read()[0].beside != covered:
+            self._change(beside=covered)
 
     def _read(self) -> tuple[_State, int]:
         entry = self.engine.kv.get(self._scope.tenant, self._space, _KEY, self.engine.now())
         if entry is None:
             return _State(), 0
-        held = cast("dict[str, Any]", json.loads(entry.value))
-        policy = held["policy"]
-        return _State(policy=None if policy is None else SummaryPolicy(**policy), beside=held["beside"]), entry.version
+        state = cast("dict[str, Any]", json.loads(entry.value))
+        policy = state["policy"]
+        return _State(policy=None if policy is None else SummaryPolicy(**policy), beside=state["beside"]), entry.version
 
     def _change(self, **changes: Any) -> _State:
         """Change the stored state by compare-and-set, and return the state before."""
-        for _ in range(_MOST_TRIES):
-            before, version = self._read()
-            now = {"policy": before.policy, "beside": before.beside} | changes
-            if now["policy"] is not None:
-                now["policy"] = {name: getattr(now["policy"], name) for name in SummaryPolicy.__slots__}
-            moment = self.engine.now()
-            if self.engine.kv.set(self._scope.tenant, self._space, _KEY, dump_json(now), moment, expected=version):
-                return before
-        raise VersionConflict(
-            f"what is kept of room {self._scope.room!r} changed {_MOST_TRIES} times meanwhile; try again"
+
+        def write(read: tuple[_State, int]) -> _State:
+            before, version = read
+            state, now = dump_json(asdict(replace(before, **changes))), self.engine.now()
+            if not self.engine.kv.set(self._scope.tenant, self._space, _KEY, state, now, expected=version):
+                raise VersionConflict
+            return before
+
+        return retry_on_conflict(
+            self._read, write, f"the summary state of room {self._scope.room!r}", attempts=_MOST_TRIES
         )
 
 

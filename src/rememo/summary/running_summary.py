@@ -11,7 +11,7 @@ from rememo.model.scope import Scope
 from rememo.model.times import to_utc
 from rememo.summary.extractive import choose, join_by_turn
 from rememo.summary.room_summaries import RoomSummaries
-from rememo.summary.stored import read_summaries, shortened, summarised_ids, summary_body, turns_of
+from rememo.summary.stored import heading, read_summaries, shortened, summarised_ids, summary_body, turns_of
 from rememo.text.tokens import default_counter
 
 _MOST_SUMMARIES = 1_000
@@ -50,7 +50,7 @@ def running_summary(view: View, max_tokens: int) -> RunningSummary | None:
     count = sum(summary.data["count"] for summary in summaries)
     since = min(to_utc(summary.data["from"], "from") for summary in summaries)
     until = max(to_utc(summary.data["to"], "to") for summary in summaries)
-    head = _head(count, since, until)
+    head = heading(count, since, until)
     used, texts = _within(view.engine, summaries, max_tokens - default_counter().count(head))
     return RunningSummary(text="\n".join([head, *texts]), count=count, since=since, until=until, summaries=used)
 
@@ -63,8 +63,8 @@ def departed(view: View) -> list[Record]:
     room = view.scope.room
     if room is None or (view.scope.user is None and view.scope.agent is None):
         return []
-    whole = Scope(tenant=view.scope.tenant, room=room)
-    summaries = read_summaries(view.engine, whole, limit=_NEWEST, known_at=view.known_at)
+    room_scope = Scope(tenant=view.scope.tenant, room=room)
+    summaries = read_summaries(view.engine, room_scope, limit=_NEWEST, known_at=view.known_at)
     unseen = [summary for summary in summaries if not view.scope.contains(summary.scope)]
     left = [id for summary in unseen for id in summary.data["sources"] if id not in set(summary.data.get("kept", ()))]
     records: list[Record] = []
@@ -78,18 +78,13 @@ def departed(view: View) -> list[Record]:
 
 def digest(engine: Engine, records: Sequence[Record], max_tokens: int) -> str:
     """Return what messages say in at most so many tokens, in whole sentences, below how many they are and from when."""
-    head = _head(len(records), records[0].at, records[-1].at)
+    head = heading(len(records), records[0].at, records[-1].at)
     counter, turns = default_counter(), turns_of(records)
     left = max_tokens - counter.count(head)
     chosen = choose(turns, max_tokens=max(left, 0), counter=counter, analyzer=engine.analyzer)
     lines = [f"{line.speaker}: {line.text}" for line in join_by_turn(turns, chosen)]
     text = _fitting(lines, left)
     return f"{head}\n{text}" if text else ""
-
-
-def _head(count: int, since: datetime, until: datetime) -> str:
-    what = "1 message" if count == 1 else f"{count:,} messages"
-    return f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
 
 
 def summarised_message_ids(view: View) -> set[str]:

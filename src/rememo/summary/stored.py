@@ -116,8 +116,8 @@ def summary_write(
             if options.kept
             else fields,
         )
-    held: list[str] = last.data["sources"]
-    fields = _fields(engine, records, options, ids=[*held, *(record.id for record in records)], last=last)
+    sources: list[str] = last.data["sources"]
+    fields = _fields(engine, records, options, ids=[*sources, *(record.id for record in records)], last=last)
     if options.kept:
         fields["data"]["kept"] = [*last.data["kept"], *(record.id for record in records)]
     if last.data.get("left_out"):
@@ -126,31 +126,31 @@ def summary_write(
 
 
 def rewrite_summary(
-    engine: Engine, held: Record, records: Sequence[Record], *, kept: list[str], left_out: list[str]
+    engine: Engine, summary: Record, records: Sequence[Record], *, kept: list[str], left_out: list[str]
 ) -> Write | None:
     """Return the write of a summary made anew of its current sources; None when it is up to date."""
-    if _made_of(records) == held.data.get("made_of") and held.data.get("left_out", []) == left_out:
+    if _made_of(records) == summary.data.get("made_of") and summary.data.get("left_out", []) == left_out:
         return None
     options = SummaryOptions(
-        made_by=held.data["made_by"], kept=False, max_tokens=held.data.get("max_tokens", MAX_TOKENS)
+        made_by=summary.data["made_by"], kept=False, max_tokens=summary.data.get("max_tokens", MAX_TOKENS)
     )
     fields = _fields(engine, records, options, ids=[record.id for record in records])
     fields["data"] |= {"kept": kept} | ({"left_out": left_out} if left_out else {})
-    return engine.drafts.revise(held, fields)
+    return engine.drafts.revise(summary, fields)
 
 
-def rewrite_without(engine: Engine, held: Record, erased: Container[str]) -> Revise | None:
+def rewrite_without(engine: Engine, summary: Record, erased: Container[str]) -> Revise | None:
     """Return the write of a summary made anew of the sources that are not erased; None when it has none left.
 
     It is made of extracted sentences: nobody waits for a model while a summary still says what is to be erased. Where there
     is a writer (`has_writer`), `rewrite_summary` makes it anew whenever that is asked for.
     """
-    scope = Scope(tenant=held.scope.tenant)
-    beside_it: set[str] = set(held.data.get("kept", ()))
-    lost = [id for id in held.data.get("left_out", ()) if id not in erased]
+    scope = Scope(tenant=summary.scope.tenant)
+    beside_it: set[str] = set(summary.data.get("kept", ()))
+    lost = [id for id in summary.data.get("left_out", ()) if id not in erased]
     records: list[Record] = []
-    stays: list[str] = []
-    for id in held.data["sources"]:
+    remaining: list[str] = []
+    for id in summary.data["sources"]:
         versions = [] if id in erased else engine.store.history(scope, id)
         if not versions:
             continue
@@ -158,17 +158,17 @@ def rewrite_without(engine: Engine, held: Record, erased: Container[str]) -> Rev
             lost.append(id)  # it was deleted since, and comes back into the summary if it is restored
             continue
         records.append(versions[-1])
-        stays += [id] if id in beside_it else []
+        remaining += [id] if id in beside_it else []
     if not records:
         return None
     records.sort(key=lambda record: record.at)
-    limit = held.data.get("max_tokens", MAX_TOKENS)
-    options = SummaryOptions(made_by=held.data["made_by"], max_tokens=limit, by_sentences=True)
+    limit = summary.data.get("max_tokens", MAX_TOKENS)
+    options = SummaryOptions(made_by=summary.data["made_by"], max_tokens=limit, by_sentences=True)
     fields = _fields(engine, records, options, ids=[record.id for record in records])
-    fields["data"] |= {"kept": stays} | ({"left_out": lost} if lost else {})
+    fields["data"] |= {"kept": remaining} | ({"left_out": lost} if lost else {})
     if has_writer(engine, options.made_by):
         del fields["data"]["made_of"]
-    return engine.drafts.revise(held, fields)
+    return engine.drafts.revise(summary, fields)
 
 
 def has_writer(engine: Engine, made_by: str) -> bool:
@@ -178,17 +178,19 @@ def has_writer(engine: Engine, made_by: str) -> bool:
 
 def release_messages(engine: Engine, room: Scope, leaving: Iterable[str]) -> tuple[list[Write], set[str]]:
     """Return the writes that remove leaving messages from the summaries that cover them, and the ids of these messages."""
-    gone = set(leaving)
+    leaving_ids = set(leaving)
     writes: list[Write] = []
-    stood: set[str] = set()
+    covered: set[str] = set()
     for summary in read_summaries(engine, Scope(tenant=room.tenant, room=room.room)):
         kept: list[str] = summary.data.get("kept", [])
-        if not gone.isdisjoint(kept):
-            stood |= gone.intersection(kept)
+        if not leaving_ids.isdisjoint(kept):
+            covered |= leaving_ids.intersection(kept)
             writes.append(
-                engine.drafts.revise(summary, {"data": {**summary.data, "kept": [id for id in kept if id not in gone]}})
+                engine.drafts.revise(
+                    summary, {"data": {**summary.data, "kept": [id for id in kept if id not in leaving_ids]}}
+                )
             )
-    return writes, stood
+    return writes, covered
 
 
 def _growing(summaries: Sequence[Record], scope: Scope, more: int, options: SummaryOptions) -> Record | None:
@@ -218,8 +220,6 @@ def _fields(
         trust.append(last.trust)
     since, until = min(times), max(times)
     text = _text(engine, records, options, last)
-    what = "1 message" if len(ids) == 1 else f"{len(ids):,} messages"
-    head = f"Summary of {what} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
     data: dict[str, Any] = {
         "made_by": options.made_by,
         "writer": text.writer,
@@ -238,7 +238,7 @@ def _fields(
     if text.fallback is not None:
         data["fallback"] = text.fallback
     return {
-        "text": "\n".join([head, *text.lines]),
+        "text": "\n".join([heading(len(ids), since, until), *text.lines]),
         "kind": "summary",
         "data": data,
         "occurred_at": until,
@@ -340,6 +340,12 @@ def speaker_of(record: Record) -> str:
     role = str(record.data.get("role", "user"))
     label = {"user": record.scope.user, "assistant": record.scope.agent}.get(role)
     return str(record.data.get("name") or label or role)
+
+
+def heading(count: int, since: datetime, until: datetime) -> str:
+    """Return the first line of a summary: how many messages it covers, and from when to when."""
+    messages = "1 message" if count == 1 else f"{count:,} messages"
+    return f"Summary of {messages} from {since:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC:"
 
 
 def summary_body(record: Record) -> str:

@@ -119,22 +119,22 @@ class DerivedIdSuite(Suite):
             fact_name(home, "ana", "lives_in", "lisbon", 0),
             relationship_name(home, "ana", "globex", "works_at"),
         ]
-        taken = put_strangers(memory, clock, names)
+        foreign_ids = put_strangers(memory, clock, names)
         ana = memory.scope(user="ana", room="chat")
         ana.messages.add("user", MESSAGE_TEXT).wait()
         assert fact_objects(ana) == EXPECTED_OBJECTS
         assert [(relationship.entity, relationship.target) for relationship in ana.relationships.list()] == [
             ("ana", "Globex")
         ]
-        known = {fact.id: fact.record.version for fact in ana.facts.list()}
-        assert not known.keys() & set(taken.values())
+        versions = {fact.id: fact.record.version for fact in ana.facts.list()}
+        assert not versions.keys() & set(foreign_ids.values())
         # Said again, it joins what is there, and ends with it.
         ana.messages.add("user", "I live in Lisbon.").wait()
-        assert {fact.id for fact in ana.facts.list()} == set(known)
+        assert {fact.id for fact in ana.facts.list()} == set(versions)
         clock.advance(60)
         ana.messages.add("user", "I moved to Porto.").wait()
         assert fact_objects(ana) == ["Globex", "Porto", "peanuts"]
-        for name, id in taken.items():
+        for name, id in foreign_ids.items():
             existing = memory.get(id)
             assert (existing.text, existing.scope.user, existing.version) == (f"mine: {name}", "mallory", 1)
         assert memory.verify().ok

@@ -26,10 +26,10 @@ from rememo.testing.user_copies import (
 )
 
 
+@pytest.mark.requirement("erase.proof")
 class ErasedCopiesSuite(Suite):
     """`erase`, and what holds copies of what is erased."""
 
-    @pytest.mark.requirement("erase.proof")
     def test_whatever_kim_said_by_whichever_way_is_gone(self, memory: Memory) -> None:
         public = {name for name in dir(Memory) if not name.startswith("_")}
         # Whoever adds a way to remember something says here what an erasure does about it.
@@ -44,7 +44,6 @@ class ErasedCopiesSuite(Suite):
         assert "kim" not in stored_values(memory)
         assert [message.content for message in memory.scope(room="r").messages.history()] == [OTHERS]
 
-    @pytest.mark.requirement("erase.proof")
     @pytest.mark.parametrize("copy", COPIES)
     def test_a_copy_is_cleaned_or_named_as_left(self, memory: Memory, clock: ManualClock, copy: str) -> None:
         room = memory.scope(room="r")
@@ -61,7 +60,6 @@ class ErasedCopiesSuite(Suite):
             assert not memory.erase(user="kim").ok
         assert memory.verify().faults == ()
 
-    @pytest.mark.requirement("erase.proof")
     def test_what_was_named_as_left_is_gone_once_it_is_removed(self, memory: Memory) -> None:
         room = memory.scope(room="r")
         memory.scope(user="kim").add(WORDS)
@@ -79,7 +77,6 @@ class ErasedCopiesSuite(Suite):
         assert not is_left(memory)
         assert "kim" not in stored_values(memory)
 
-    @pytest.mark.requirement("erase.proof")
     def test_a_saved_session_keeps_what_is_not_erased(self, memory: Memory, clock: ManualClock) -> None:
         room = memory.scope(room="r")
         for user, text in (("kim", WORDS), ("ana", OTHERS), ("kim", "ok")):
@@ -111,7 +108,6 @@ class ErasedCopiesSuite(Suite):
         assert memory.scope(user="kim", room="r").sessions.list() == []
         assert not is_left(memory)
 
-    @pytest.mark.requirement("erase.proof")
     def test_a_session_of_which_nothing_is_left_goes(self, memory: Memory) -> None:
         room = memory.scope(room="r")
         room.scope(user="kim").messages.add("user", WORDS)
@@ -122,7 +118,6 @@ class ErasedCopiesSuite(Suite):
         with pytest.raises(NotFound):
             room.sessions.load("monday")
 
-    @pytest.mark.requirement("erase.proof")
     def test_a_record_erased_by_its_id_leaves_saved_sessions_too(self, memory: Memory) -> None:
         room = memory.scope(room="r")
         message = room.scope(user="kim").messages.add("user", WORDS).id
@@ -132,7 +127,6 @@ class ErasedCopiesSuite(Suite):
         assert (receipt.ok, receipt.counts["sessions"]) == (True, 1)
         assert [message["text"] for message in room.sessions.get("monday")["messages"]] == [OTHERS]
 
-    @pytest.mark.requirement("erase.proof")
     def test_what_others_say_themselves_is_theirs(self, memory: Memory) -> None:
         memory.scope(user="kim").add(WORDS)
         memory.scope(user="ana").add(WORDS)
@@ -142,7 +136,6 @@ class ErasedCopiesSuite(Suite):
         assert receipt.checked["pieces_others_have"] >= 1
         assert memory.scope(room="r").kv.get("last") == WORDS
 
-    @pytest.mark.requirement("erase.proof")
     def test_a_composed_state_does_not_outlive_what_it_was_made_of(self, memory: Memory) -> None:
         texts_said: list[str] = [WORDS]
 
@@ -159,7 +152,6 @@ class ErasedCopiesSuite(Suite):
 
     # ---- revisions
 
-    @pytest.mark.requirement("erase.proof")
     def test_revisions_go_with_who_said_them(self, memory: Memory, clock: ManualClock) -> None:
         kim = memory.scope(user="kim", room="r")
         for statement in (
@@ -177,7 +169,6 @@ class ErasedCopiesSuite(Suite):
         assert not is_left(memory)
         assert memory.stats().versions == 0
 
-    @pytest.mark.requirement("erase.proof")
     def test_what_others_records_revised_stays_revised(self, memory: Memory, clock: ManualClock) -> None:
         room = memory.scope(user="kim", room="r")
         messages: list[str] = []
@@ -199,7 +190,6 @@ class ErasedCopiesSuite(Suite):
 
     # ---- summaries
 
-    @pytest.mark.requirement("erase.proof")
     @pytest.mark.parametrize("made", ["update", "policy", "limit", "compress"])
     def test_a_summary_is_written_anew_without_the_erased(self, memory: Memory, clock: ManualClock, made: str) -> None:
         room = memory.scope(room="r")
@@ -244,7 +234,6 @@ class ErasedCopiesSuite(Suite):
         assert len(memory.history(id)) == 1
         assert memory.verify().faults == ()
 
-    @pytest.mark.requirement("erase.proof")
     def test_the_writer_of_summaries_is_asked_again_in_a_job(self, open_memory: OpenMemory) -> None:
         class RecordingSummarizer:
             heard: list[str]

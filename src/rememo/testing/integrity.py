@@ -98,14 +98,14 @@ class RefusalSuite(Suite):
         self, memory: Memory, arguments: dict[str, Any], names: str
     ) -> None:
         memory.add("there", id="there")
-        given: dict[str, Any] = {"text": "fine"} | arguments
+        fields: dict[str, Any] = {"text": "fine"} | arguments
         with pytest.raises(InvalidInput, match=names):
-            memory.add(**given)
+            memory.add(**fields)
         with pytest.raises(InvalidInput, match=names):
-            memory.add_many(["first", given])
+            memory.add_many(["first", fields])
         with pytest.raises(InvalidInput, match=names), memory.batch() as batch:  # noqa: PT012 - nothing of it may stay
             batch.add("first")
-            batch.add(**given)
+            batch.add(**fields)
         if not {"id", "on_conflict"} & set(arguments):
             with pytest.raises(InvalidInput, match=names):
                 memory.update("there", **arguments)

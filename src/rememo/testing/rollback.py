@@ -163,21 +163,21 @@ class UndoSuite(Suite):
     def test_a_roll_back_is_undone_though_it_was_learned_from_since(self, memory: Memory, clock: ManualClock) -> None:
         chat = memory.scope(user="ana", room="kitchen")
         message = chat.messages.add("user", "I live in Lisbon. My sister is called Eva.").wait()
-        known = sorted(texts(chat.list()))
-        assert len(known) > 2
+        records_before = sorted(texts(chat.list()))
+        assert len(records_before) > 2
         chat.snapshot("before")
         clock.advance(60)
         chat.delete(message.id).wait()
         assert chat.list() == []
         clock.advance(60)
         back = chat.rollback("before").wait()
-        assert sorted(texts(chat.list())) == known
+        assert sorted(texts(chat.list())) == records_before
         clock.advance(60)
         undone = chat.undo(back).wait()
         assert chat.list() == []
         clock.advance(60)
         chat.undo(undone).wait()
-        assert sorted(texts(chat.list())) == known
+        assert sorted(texts(chat.list())) == records_before
         assert memory.verify().ok
 
     @pytest.mark.requirement("version.undo")

@@ -192,8 +192,8 @@ class SearchSuite(Suite):
         for mode in MODES:
             every = memory.search("harbour wind", mode=mode, limit=50)
             threshold = every[len(every) // 2].score
-            kept = memory.search("harbour wind", mode=mode, limit=50, threshold=threshold)
-            assert kept == [hit for hit in every if hit.score >= threshold]
+            hits_above = memory.search("harbour wind", mode=mode, limit=50, threshold=threshold)
+            assert hits_above == [hit for hit in every if hit.score >= threshold]
 
     @pytest.mark.parametrize("threshold", [-0.1, 1.1, float("nan"), True, "0.5", None])
     def test_a_threshold_that_cannot_be_meant_is_an_error(self, memory: Memory, threshold: Any) -> None:

@@ -37,8 +37,8 @@ class SimilarSuite(Suite):
         hits = view.similar(question.tolist(), limit=limit)
         assert ids(hits) == [added.ids[int(i)] for i in expected]
         assert [hit.score for hit in hits] == pytest.approx([float(cosines[i]) for i in expected], abs=1e-5)
-        kept = view.similar(question.tolist(), limit=limit, threshold=0.3)
-        assert ids(kept) == [added.ids[int(i)] for i in expected if cosines[i] >= 0.3]
+        hits_above = view.similar(question.tolist(), limit=limit, threshold=0.3)
+        assert ids(hits_above) == [added.ids[int(i)] for i in expected if cosines[i] >= 0.3]
 
     def test_filters_come_before_the_nearest(self, memory: Memory) -> None:
         for number in range(30):
@@ -179,13 +179,13 @@ class SimilarSuite(Suite):
         quiet = Settings(worker=False)
         memory = open_memory(embedder=WordEmbedder("first-model"), settings=quiet)
         other = open_memory(embedder=WordEmbedder("first-model"), settings=quiet)
-        kept = other.add("Miso sleeps on the sofa", learn=False)
+        second = other.add("Miso sleeps on the sofa", learn=False)
         memory.reembed(WordEmbedder("second-model", 8))
         added = other.add("Rex sleeps in the kitchen", learn=False)
-        changed = other.update(kept.id, metadata={"seen": True})
+        changed = other.update(second.id, metadata={"seen": True})
         assert not changed.jobs, "it keeps the vector that the change gave it"
         hits = other.search("who sleeps?", explain=True)
-        assert sorted(ids(hits)) == sorted([kept.id, added.id])
+        assert sorted(ids(hits)) == sorted([second.id, added.id])
         assert all("words_only" in hit.reasons for hit in hits)
         assert "second-model" in str(other.stats().words_only)
         assert added.wait().status == "learning", "it is left to who has the model"

@@ -160,12 +160,12 @@ class MemoryMachine(RuleBasedStateMachine):
         self._revised(tenant, expected, receipt, text=record_text(id, word))
         self._wrote(tenant, receipt)
 
-    def _revised(self, tenant: str, known: ExpectedRecord, receipt: Receipt, **changes: Any) -> None:
+    def _revised(self, tenant: str, expected_record: ExpectedRecord, receipt: Receipt, **changes: Any) -> None:
         model = self.models[tenant]
-        version = model.last_version[known.id] + 1
-        assert receipt.versions[known.id] == version
-        model.last_version[known.id] = version
-        model.records[known.id] = replace(known, version=version, **changes)
+        version = model.last_version[expected_record.id] + 1
+        assert receipt.versions[expected_record.id] == version
+        model.last_version[expected_record.id] = version
+        model.records[expected_record.id] = replace(expected_record, version=version, **changes)
 
     @rule(tenant=A_TENANT, user=st.sampled_from(USERS), id=st.sampled_from(IDS))
     def delete(self, tenant: str, user: str | None, id: str) -> None:

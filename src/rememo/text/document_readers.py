@@ -101,16 +101,16 @@ def read_docx(data: bytes, limits: DocumentLimits) -> DocumentText:
 
 def _within(blocks: Iterator[str] | list[str], limits: DocumentLimits) -> str:
     """Join blocks of text, cleaned of what no store can keep; too much of it is refused as soon as it is seen."""
-    kept: list[str] = []
+    parts: list[str] = []
     length = 0
     for block in blocks:
         if not block.strip():
             continue
-        kept.append(block)
+        parts.append(block)
         length += len(block) + 2
         if length - 2 > limits.characters:
             raise UnreadableDocument(f"has more than the {limits.characters:,} characters allowed; split it into parts")
-    return _clean("\n\n".join(kept))
+    return _clean("\n\n".join(parts))
 
 
 def _clean(text: str) -> str:
@@ -157,14 +157,23 @@ def _docx_row(row: Any) -> str:
     return " | ".join(" ".join(cell.text.split()) for cell in seen)
 
 
-class _HtmlParser:
-    """Takes HTML apart as browsers do, in time that grows with its length, whatever is left open or odd in it.
+class _HtmlText:
+    """Gathers the text of a page block by block.
 
-    The standard library's parser looks again and again for ends that are not there.
+    It takes HTML apart as browsers do, in time that grows with its length, whatever is left open or odd in it: the standard
+    library's parser looks again and again for ends that are not there.
     """
 
     def __init__(self) -> None:
+        self.title: list[str] = []
         self._missing: dict[str, int] = {}
+        self._done: list[str] = []
+        self._line: list[str] = []
+        self._opening = ""
+        self._silent: str | None = None
+        self._depth = 0
+        self._in_title = False
+        self._in_pre = False
 
     def feed(self, source: str) -> None:
         """Read a whole page."""
@@ -173,7 +182,7 @@ class _HtmlParser:
             begins = _MARKUP.search(source, place)
             words = source[place : len(source) if begins is None else begins.start()]
             if words:
-                self.handle_data(_unescaped(words))
+                self._add_text(_unescaped(words))
             place = len(source) if begins is None else self._markup(source, begins)
 
     def _markup(self, source: str, begins: "re.Match[str]") -> int:
@@ -185,14 +194,14 @@ class _HtmlParser:
         close = self._find(source, ">", begins.end()) if begins["name"] is None else self._tag_end(source, begins.end())
         if close < 0:
             # No bracket closes any more, so the rest is words.
-            self.handle_data(_unescaped(source[begins.start() :]))
+            self._add_text(_unescaped(source[begins.start() :]))
             return len(source)
         if begins["name"] is not None:
             name = begins["name"].lower()
             if begins["slash"]:
-                self.handle_endtag(name)
+                self._end_element(name)
             else:
-                self.handle_starttag(name)
+                self._begin_element(name)
                 if name in _RAW:
                     ends = _RAW[name].search(source, close)
                     return len(source) if ends is None else ends.start()
@@ -223,44 +232,12 @@ class _HtmlParser:
             self._missing[mark] = place
         return next_place
 
-    def handle_starttag(self, tag: str) -> None:
-        """Begin an element."""
-        raise NotImplementedError
-
-    def handle_endtag(self, tag: str) -> None:
-        """End an element."""
-        raise NotImplementedError
-
-    def handle_data(self, data: str) -> None:
-        """Take text."""
-        raise NotImplementedError
-
-
-def _unescaped(text: str) -> str:
-    return unescape(_NO_CHARACTER.sub("\ufffd", text)) if "&" in text else text
-
-
-class _HtmlText(_HtmlParser):
-    """Gathers the text of a page block by block."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.title: list[str] = []
-        self._done: list[str] = []
-        self._line: list[str] = []
-        self._opening = ""
-        self._silent: str | None = None
-        self._depth = 0
-        self._in_title = False
-        self._in_pre = False
-
     def blocks(self) -> list[str]:
         """Return the text so far."""
         self._end_block()
         return self._done
 
-    def handle_starttag(self, tag: str) -> None:
-        """Begin an element."""
+    def _begin_element(self, tag: str) -> None:
         if self._silent is not None:
             self._depth += tag == self._silent
         elif tag in _SILENT:
@@ -281,8 +258,7 @@ class _HtmlText(_HtmlParser):
             elif tag == "li":
                 self._opening = "- "
 
-    def handle_endtag(self, tag: str) -> None:
-        """End an element."""
+    def _end_element(self, tag: str) -> None:
         if self._silent is not None:
             self._depth -= tag == self._silent
             if self._depth <= 0:
@@ -294,8 +270,7 @@ class _HtmlText(_HtmlParser):
             if tag == "pre":
                 self._in_pre = False
 
-    def handle_data(self, data: str) -> None:
-        """Take text."""
+    def _add_text(self, data: str) -> None:
         if self._in_title:
             self.title.append(data)
         elif self._silent is None:
@@ -318,6 +293,10 @@ class _HtmlText(_HtmlParser):
             self._done.append("\n\n")
         if text.strip() or not tight:
             self._opening = ""
+
+
+def _unescaped(text: str) -> str:
+    return unescape(_NO_CHARACTER.sub("\ufffd", text)) if "&" in text else text
 
 
 READERS: dict[str, Callable[[bytes, DocumentLimits], DocumentText]] = {

@@ -132,9 +132,9 @@ def _lie(name: str, claimed: str | None, by: str, detected: str) -> InvalidInput
 
 def _decode(data: bytes, name: str, *, html: bool) -> str:
     encoding = "utf-8"
-    for mark, known in _BOMS:
+    for mark, bom_encoding in _BOMS:
         if data.startswith(mark):
-            data, encoding = data[len(mark) :], known
+            data, encoding = data[len(mark) :], bom_encoding
             break
     else:
         head = data[:_LOOKED_AT]
@@ -156,12 +156,12 @@ def _decode(data: bytes, name: str, *, html: bool) -> str:
 def _known_encoding(encoding: str, name: str) -> str:
     """Return the encoding a page says it has; those that no page has, some of them slow on purpose, are refused."""
     try:
-        known = codecs.lookup(encoding).name
+        canonical = codecs.lookup(encoding).name
     except LookupError:
-        known = ""
-    if not known.startswith(_ENCODINGS):
+        canonical = ""
+    if not canonical.startswith(_ENCODINGS):
         raise InvalidInput(f"{name!r} says it is written in {encoding!r}, which is unknown; save it as UTF-8")
-    return "utf-8" if known.startswith("utf-16") else known  # who can read that in the page does not have it
+    return "utf-8" if canonical.startswith("utf-16") else canonical  # who can read that in the page does not have it
 
 
 def _read(data: bytes, text: str, media_type: str, limits: DocumentLimits) -> DocumentText:
@@ -183,13 +183,13 @@ def _read_apart(data: bytes, kind: str, limits: DocumentLimits) -> DocumentText:
     request = json.dumps({"kind": kind, "limits": asdict(limits)})
     command = [sys.executable, "-P", "-W", "ignore", readers.__file__, request]
     try:
-        done = subprocess.run(command, input=data, capture_output=True, timeout=limits.seconds, check=False)  # noqa: S603 - our own program
+        process = subprocess.run(command, input=data, capture_output=True, timeout=limits.seconds, check=False)  # noqa: S603 - our own program
     except subprocess.TimeoutExpired:
         raise UnreadableDocument(f"takes more than {limits.seconds:g} seconds to read; split it into parts") from None
     except OSError as error:
         raise UnreadableDocument(f"cannot be read: no reader could be started ({error.strerror})") from None
     try:
-        answer: dict[str, Any] = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(process.stdout)
     except ValueError:
         raise UnreadableDocument("needs more memory or time to read than is allowed; split it into parts") from None
     if "refused" in answer:

@@ -87,8 +87,8 @@ def split_text(text: str, sizes: ChunkSizes | None = None) -> list[TextChunk]:
         if cut is None and begin < end:
             begin = end
             cut = _cut(len(text), places, strengths, start=begin, after=end, sizes=sizes)
-        done, end = end, min(begin + sizes.most, len(text)) if cut is None else cut
-        if end <= done:  # pragma: no cover - the sizes forbid it
+        before, end = end, min(begin + sizes.most, len(text)) if cut is None else cut
+        if end <= before:  # pragma: no cover - the sizes forbid it
             raise AssertionError("splitting does not advance")
         pieces.append(TextChunk(begin, end, paths[bisect_right(starts, _first_word(text, begin, end))]))
         start = _repeat_from(places, strengths, begin, end, sizes.overlap)
@@ -98,12 +98,14 @@ def split_text(text: str, sizes: ChunkSizes | None = None) -> list[TextChunk]:
 def join_chunks(chunks: Sequence[tuple[int, int, str]]) -> str:
     """Return the text that chunks (start, end, text) were cut from, in order and without what they repeat."""
     parts: list[str] = []
-    done = 0
+    reached = 0
     for start, end, text in chunks:
-        if start > done or end - start != len(text):
-            raise InvalidInput(f"the chunk from {start:,} does not follow on {done:,}: one is missing or was changed")
-        parts.append(text[done - start :])
-        done = max(done, end)
+        if start > reached or end - start != len(text):
+            raise InvalidInput(
+                f"the chunk from {start:,} does not follow on {reached:,}: one is missing or was changed"
+            )
+        parts.append(text[reached - start :])
+        reached = max(reached, end)
     return "".join(parts)
 
 

@@ -131,5 +131,5 @@ def cut_to(counter: TokenCounter, text: str, most: int) -> str:
             high = middle - 1
     # Whole words, where there are any.
     space = text.rfind(" ", 0, low + 1)
-    kept = text[: space if space > low // 2 else low].rstrip()
-    return f"{kept} …" if kept and count(counter, f"{kept} …") <= most else ""
+    beginning = text[: space if space > low // 2 else low].rstrip()
+    return f"{beginning} …" if beginning and count(counter, f"{beginning} …") <= most else ""

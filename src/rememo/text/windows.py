@@ -58,7 +58,7 @@ def newest_that_fit(
     A unit is as new as its newest message. The first that does not fit ends the window. The newest unit may cost
     `newest` at most, and all others together `older`, where these are given. Of the rest nothing is counted.
     """
-    taken: set[int] = set()
+    chosen: set[int] = set()
     spent = beside = 0
     for number, group in enumerate(sorted(grouped, key=lambda group: group[-1], reverse=True)):
         price = sum(cost(place) for place in group)
@@ -70,5 +70,5 @@ def newest_that_fit(
         if not fits or spent + price > most:
             break
         spent += price
-        taken.update(group)
-    return taken, spent
+        chosen.update(group)
+    return chosen, spent

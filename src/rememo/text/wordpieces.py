@@ -38,9 +38,9 @@ class WordPieces:
     def encode(self, word: str) -> list[int]:
         """Return the token numbers of one word that stands after a space."""
         marked = WORD_START + word
-        known = self._vocabulary.get(marked)
-        if known is not None:
-            return [known]
+        number = self._vocabulary.get(marked)
+        if number is not None:
+            return [number]
         tokens: list[int] = []
         for start in range(0, len(marked), _SLICE):
             tokens += self._encode_slice(marked[start : start + _SLICE])

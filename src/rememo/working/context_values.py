@@ -15,7 +15,6 @@ from rememo.model.scope import Scope
 from rememo.runtime.retry import retry_on_conflict
 
 CONTEXT = "context"
-_MOST_TRIES = 1_000
 
 
 class ValueCodec(Protocol):
@@ -72,7 +71,7 @@ class ContextValues(Collection):
             return fields["data"]["value"]
 
         conflicts = (AlreadyExists, NotFound, VersionConflict)
-        return retry_on_conflict(prepare, write, repr(name), attempts=_MOST_TRIES, conflicts=conflicts)
+        return retry_on_conflict(prepare, write, repr(name), conflicts=conflicts)
 
     def delete(self, name: str) -> bool:
         """Forget a value; False when there was none."""

@@ -50,8 +50,8 @@ class DeclaredField:
         except (NameError, TypeError) as error:
             raise InvalidInput(f"the type of {self._title} cannot be checked: {error}") from None
         # Made at run time, so no checker can read it.
-        whole = getitem(cast("Any", Annotated), (hint, self._class_value)) if self._is_field_info else hint
-        return TypeSchema(whole, self._title, _UNBOUND, f"read it by context.get({self._name!r}) and set it anew")
+        annotated = getitem(cast("Any", Annotated), (hint, self._class_value)) if self._is_field_info else hint
+        return TypeSchema(annotated, self._title, _UNBOUND, f"read it by context.get({self._name!r}) and set it anew")
 
     @property
     def _is_field_info(self) -> bool:
@@ -87,7 +87,7 @@ class DeclaredField:
         bench.context.set(self._name, value)
 
 
-def declare_fields(owner: type, taken: type, inherited: Mapping[str, DeclaredField]) -> dict[str, DeclaredField]:
+def declare_fields(owner: type, value_type: type, inherited: Mapping[str, DeclaredField]) -> dict[str, DeclaredField]:
     """Turn the annotated names of a class into fields, and return them; names that mean something else are refused.
 
     A plain value for an inherited field is its new default.
@@ -96,7 +96,7 @@ def declare_fields(owner: type, taken: type, inherited: Mapping[str, DeclaredFie
     names = [name for name, hint in _annotations(owner).items() if not name.startswith("_") and not _of_class(hint)]
     names += [name for name, value in owner.__dict__.items() if name in inherited and not hasattr(value, "__get__")]
     for name in dict.fromkeys(names):
-        if hasattr(taken, name):
+        if hasattr(value_type, name):
             raise InvalidInput(
                 f"{owner.__name__} cannot have the field {name!r}: every workbench has that name already"
             )

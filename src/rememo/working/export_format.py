@@ -164,7 +164,7 @@ def _read(view: View, where: str, kind: str, value: object) -> ImportedRecord:
         for name in _TIMES:
             fields[name] = None if entry.get(name) is None else to_utc(entry[name], name)
         if not isinstance(fields["data"], Mapping):
-            raise InvalidInput("data must be a mapping")  # noqa: TRY301 - told with its place below
+            raise InvalidInput("data must be a mapping")  # noqa: TRY301 - reported with its place below
         _CHECKS[kind](cast("Mapping[str, Any]", fields["data"]))
         imported = ImportedRecord(
             id=check_label(entry["id"], "id"),
@@ -192,10 +192,12 @@ def _read_value(view: View, where: str, value: object) -> ImportedRecord:
     try:
         entry = _mapping(value, {"name", "value", "labels"}, ("name", "value"))
         name, scope = check_label(entry["name"], "name"), _scope(view, entry)
-        kept = check_json(entry["value"], "value", max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1)
+        checked_value = check_json(
+            entry["value"], "value", max_bytes=settings.max_data_bytes, depth=settings.max_depth - 1
+        )
     except InvalidInput as error:
         raise InvalidInput(f"{where} of this export cannot be imported: {error}; nothing was changed") from None
-    return imported_value(view.engine, scope, CONTEXT, name, kept)
+    return imported_value(view.engine, scope, CONTEXT, name, checked_value)
 
 
 def imported_value(engine: Engine, scope: Scope, use: str, name: str, value: Any) -> ImportedRecord:

@@ -44,7 +44,7 @@ class _DeclaredFlows:
             self._declarations.put(scope_key, {**(self._declarations.peek(scope_key) or {}), flow.name: declared})
 
     def of(self, scope: Scope, *, inside: bool = False) -> Iterable[_DeclaredFlow]:
-        """Give the flows that a view's user may be in: those of its agent and room, and unless only `inside`, of all."""
+        """Yield the flows that a view's user may be in: those of its agent and room, and unless only `inside`, of all."""
         tenant, agent, room = scope.tenant, scope.agent, scope.room
         outside = () if inside else ((tenant, None, None), (tenant, agent, None))
         for scope_key in dict.fromkeys((*outside, (tenant, None, room), (tenant, agent, room))):
@@ -91,8 +91,8 @@ def flows_provider(engine: Engine) -> Provider:
 def _format_line(flow: _DeclaredFlow, state: FlowState) -> str:
     number = _step_number(flow, state)
     line = f"{flow.name}: step {state.step}" + ("" if number is None else f", {number} of {len(flow.steps)}")
-    gathered = f"; so far: {dump_json(state.data)}" if state.data else ""
-    return shorten(line + (", paused" if state.paused else "") + gathered)
+    data_text = f"; so far: {dump_json(state.data)}" if state.data else ""
+    return shorten(line + (", paused" if state.paused else "") + data_text)
 
 
 def _to_json(flow: _DeclaredFlow, state: FlowState) -> dict[str, Any]:

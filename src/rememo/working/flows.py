@@ -26,7 +26,6 @@ from rememo.working.flow_state import FlowState, flow_space, flow_state
 from rememo.working.merge_patch import merge_patch
 from rememo.working.type_schema import PartialSchema
 
-_MOST_TRIES = 1_000
 _SECOND = timedelta(seconds=1)
 
 
@@ -186,7 +185,7 @@ class Flow(ViewHolder):
 
     @contextmanager
     def run(self, user: str | None = None, *, on_error: Literal["clear", "pause"] = "pause") -> Generator[FlowState]:
-        """Lend the state for a block: started where there is none, resumed where it is paused.
+        """Run a block with the state: it is started where there is none, resumed where it is paused.
 
         An exception inside pauses or clears the flow, as `on_error` says, and is raised on. Otherwise the flow stays as the block
         leaves it.
@@ -272,7 +271,7 @@ class Flow(ViewHolder):
                     return stored
             raise VersionConflict(f"{self._what} of {user!r} changed or ended meanwhile")
 
-        return retry_on_conflict(prepare, write, f"{self._what} of {user!r}", attempts=_MOST_TRIES)
+        return retry_on_conflict(prepare, write, f"{self._what} of {user!r}")
 
     def _store(self, state: FlowState, now: datetime, *, expected: int | None) -> FlowState | None:
         value = {
@@ -381,6 +380,6 @@ def _checked_steps(value: object, what: str) -> tuple[str, ...]:
     if not steps:
         raise InvalidInput(f"{what} has no steps; name at least one")
     if len(set(steps)) < len(steps):
-        twice = next(step for step, often in Counter(steps).items() if often > 1)
+        twice = next(step for step, count in Counter(steps).items() if count > 1)
         raise InvalidInput(f"{what} has the step {twice!r} twice; steps need names of their own")
     return steps

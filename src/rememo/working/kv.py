@@ -13,8 +13,6 @@ from rememo.runtime.retry import retry_on_conflict
 from rememo.store.kv.protocol import KeyValue
 from rememo.working.cached import Cached
 
-_MOST_TRIES = 1_000
-
 
 class KeyValues(ViewHolder):
     """The keys of one scope: exactly this view's labels are their namespace."""
@@ -101,7 +99,7 @@ class KeyValues(ViewHolder):
             self.compare_and_set(key, value, expected_version=expected, ttl=ttl, sliding=sliding, keep_ttl=ttl is None)
             return value
 
-        return retry_on_conflict(prepare, write, f"key {key!r}", attempts=_MOST_TRIES)
+        return retry_on_conflict(prepare, write, f"key {key!r}")
 
     def delete(self, key: str) -> bool:
         """Remove a key; False when it was not there."""

@@ -15,7 +15,6 @@ from rememo.runtime.lru_cache import LruCache
 from rememo.runtime.retry import retry_on_conflict
 from rememo.working.merge_patch import merge_patch
 
-_MOST_TRIES = 1_000
 _MOST_CACHED = 10_000
 
 
@@ -91,7 +90,7 @@ class Profiles(ViewHolder):
                 raise VersionConflict(f"profile {key!r} is not at version {expected} any more")
             return Profile(key=key, fields=fields_now, version=version)
 
-        return retry_on_conflict(prepare, write, f"profile {key!r}", attempts=_MOST_TRIES)
+        return retry_on_conflict(prepare, write, f"profile {key!r}")
 
     def forget(self, key: str) -> bool:
         """Forget what is known under a key; False when nothing was."""

@@ -64,12 +64,12 @@ def _plan_writes(view: View, imported: Sequence[ImportedRecord]) -> list[Write]:
     current = {record.id: record for record in workbench_records(view)}
     past: dict[str, Record] = {}
     ids = _resolve_ids(view, imported, current, past)
-    kept: set[str] = set()
+    kept_ids: set[str] = set()
     added: list[tuple[ImportedRecord, dict[str, Any]]] = []
     changed: list[Write] = []
     for target in imported:
         id, fields = ids[target.id], relink(target, ids)
-        kept.add(id)
+        kept_ids.add(id)
         if id in current:
             record = current[id]
             if not _same(record, target, fields):
@@ -82,7 +82,7 @@ def _plan_writes(view: View, imported: Sequence[ImportedRecord]) -> list[Write]:
     removed = [
         Remove(id=record.id, scope=view.scope, expected=record.version)
         for record in current.values()
-        if record.id not in kept
+        if record.id not in kept_ids
     ]
     return [*removed, *changed, *_new_records(view, added)]
 
@@ -91,15 +91,15 @@ def _resolve_ids(
     view: View, imported: Sequence[ImportedRecord], current: Mapping[str, Record], past: dict[str, Record]
 ) -> dict[str, str]:
     """Return the local id of each imported record, and fill in those that were here before."""
-    whole = Scope(tenant=view.scope.tenant)
+    tenant_scope = Scope(tenant=view.scope.tenant)
     local_ids = {record.id: local_id(view, record) for record in imported}
-    elsewhere = read_states(view.engine, whole, [id for id in local_ids.values() if id not in current], None)
+    elsewhere = read_states(view.engine, tenant_scope, [id for id in local_ids.values() if id not in current], None)
 
     def fits(record: ImportedRecord, id: str, live: Record | None) -> bool:
         """Whether a record may have this id: nobody else has or had it."""
         if live is not None:
             return id in current and live.kind == record.kind and live.scope == record.scope
-        versions = view.engine.store.history(whole, id)
+        versions = view.engine.store.history(tenant_scope, id)
         if versions and (versions[-1].kind != record.kind or versions[-1].scope != record.scope):
             return False
         if versions:
@@ -113,7 +113,7 @@ def _resolve_ids(
         if not fits(record, id, current.get(id) or elsewhere.get(id)):
             id = copy_id(view, record.id)
             # Filled in where it was here before.
-            fits(record, id, current.get(id) or _find_live(view, whole, id))
+            fits(record, id, current.get(id) or _find_live(view, tenant_scope, id))
         ids[record.id] = id
     return ids
 

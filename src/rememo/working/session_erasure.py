@@ -30,20 +30,20 @@ def clean_session(
     """
     try:
         head, body = _split_session(json.loads(text))
-        kept = {
+        left_parts = {
             part: [entry for entry in body[part] if not _is_erased(engine, scope, part, entry, erased)]
             for part in _PARTS
         }
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    if any(holds(texts_in(value)) for value in kept[_VALUES]):
+    if any(holds(texts_in(value)) for value in left_parts[_VALUES]):
         return None
-    if all(len(kept[part]) == len(body[part]) for part in _PARTS):
+    if all(len(left_parts[part]) == len(body[part]) for part in _PARTS):
         return text
-    if not any(kept.values()):
+    if not any(left_parts.values()):
         return None
-    remaining = dump_json(body | kept)
-    counts = {part: len(entries) for part, entries in kept.items()}
+    remaining = dump_json(body | left_parts)
+    counts = {part: len(entries) for part, entries in left_parts.items()}
     return f"[{dump_json(head | counts | {'bytes': len(remaining.encode())})},{remaining}]"
 
 

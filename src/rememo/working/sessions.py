@@ -157,7 +157,7 @@ class Sessions:
             try:
                 self.save(name)
             except RememoError as second:
-                # What went wrong first matters more; both are told.
+                # What went wrong first matters more; both are reported.
                 error.add_note(f"the session {name!r} could not be saved: {second}")
             raise
         self.save(name)

@@ -103,7 +103,7 @@ def compute_stats(
         "todos": _size(todos),
         "context": _size(values),
     }
-    whole = _tool(actions)
+    totals = _tool(actions)
     return WorkingStats(
         messages=MessageStats(
             count=len(messages),
@@ -111,10 +111,10 @@ def compute_stats(
             average_length=_lengths(messages, "role", "user"),
         ),
         actions=ActionStats(
-            count=whole.count,
-            success_rate=whole.success_rate,
-            average_duration=whole.average_duration,
-            total_duration=whole.total_duration,
+            count=totals.count,
+            success_rate=totals.success_rate,
+            average_duration=totals.average_duration,
+            total_duration=totals.total_duration,
             tools={name: _tool(calls) for name, calls in used},
         ),
         thoughts=ThoughtStats(

@@ -78,11 +78,11 @@ class Todos:
         return self._tasks.update(id, text=text, priority=priority, parent=parent, status=status)
 
     def done(self, id: str) -> Receipt:
-        """Say that one is done; its parts stay as they are."""
+        """Mark a to-do as done; its parts stay as they are."""
         return self._tasks.done(id)
 
     def drop(self, id: str) -> Receipt:
-        """Give one up; its parts stay as they are."""
+        """Mark a to-do as dropped; its parts stay as they are."""
         return self._tasks.drop(id)
 
     def delete(self, id: str) -> Receipt:

@@ -53,7 +53,7 @@ class ToolCall:
         return self.error is None
 
     def fail(self, reason: str) -> None:
-        """Say that the tool did not do what it should, without an exception."""
+        """Record that the tool failed, without an exception."""
         if not isinstance(reason, str) or not reason.strip():  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
             raise InvalidInput(f"the reason of a failure must be text, not {reason!r}")
         self.error = _storable(reason)
@@ -100,7 +100,7 @@ def record_tool_call(
         try:
             end()
         except RememoError as second:
-            # What the tool raised matters more than that it could not be written down; both are told.
+            # What the tool raised matters more than that it could not be stored; both are reported.
             _log.warning("the failed call of %s could not be remembered: %s", tool, second)
             error.add_note(f"this call of {tool!r} could not be remembered: {second}")
         raise

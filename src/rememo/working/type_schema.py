@@ -35,7 +35,7 @@ class TypeSchema(Generic[V]):
     def dump(self, value: object) -> tuple[str, V]:
         """Return the JSON text of a value, and the copy that will come back; what cannot be stored is refused.
 
-        The value must be of the type as it stands: nothing is bent to fit.
+        The value must be of the type as it is: nothing is converted.
         """
         from pydantic import ValidationError  # noqa: PLC0415 - see adapter_of
 
@@ -156,7 +156,7 @@ def _adapter(kind: Any) -> "TypeAdapter[Any]":
     from pydantic import TypeAdapter  # noqa: PLC0415 - see above
 
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
-    adapter.rebuild()  # a name in it that nobody defined is told here, and not at the first value
+    adapter.rebuild()  # an undefined name in it is reported here, and not at the first value
     return adapter
 
 

@@ -20,8 +20,6 @@ from rememo.runtime.retry import retry_on_conflict
 from rememo.store.writes import Remove
 from rememo.working.type_schema import TypeSchema, V
 
-_MOST_TRIES = 1_000
-
 
 @dataclass(frozen=True, slots=True)
 class TypedVersion(Generic[V]):
@@ -166,14 +164,14 @@ class Typed(ViewHolder, Generic[V]):
             if record is None:
                 self._view.put([self._item(self._data(text), "error")])
             elif self._text(record) != text:
-                self._view.commit([self._view.engine.drafts.revise(record, {"data": self._data(text)})])
+                self._view.revise(self._id, {"data": self._data(text)}, record.version)
             return value
 
         conflicts = (AlreadyExists, NotFound, VersionConflict)
-        return retry_on_conflict(prepare, write, self._what, attempts=_MOST_TRIES, conflicts=conflicts)
+        return retry_on_conflict(prepare, write, self._what, conflicts=conflicts)
 
     def clear(self) -> bool:
-        """Go back to the default; False when nothing was stored. The past stays readable."""
+        """Reset the value to the default; False when nothing was stored. The past stays readable."""
         try:
             self._view.remove(self._id)
         except NotFound:
@@ -193,7 +191,7 @@ class Typed(ViewHolder, Generic[V]):
         ]
 
     def undo(self) -> V:
-        """Take the last change back by a new version, and return the value that holds now.
+        """Undo the last change by a new version, and return the value that is current now.
 
         Repeated, it goes further back, at last to the default; then `NotFound` is raised. A change that comes in
         between raises `VersionConflict`, and nothing is undone.
@@ -211,7 +209,7 @@ class Typed(ViewHolder, Generic[V]):
             return self._shape.load(self._default)
         value = self._load(before)  # one that fits no more is not brought back
         data = before.data | {"restores": _origin(before)}
-        self._view.commit([self._view.engine.drafts.revise(record, {"data": data})])
+        self._view.revise(self._id, {"data": data}, record.version)
         return value
 
     # ---- hooks

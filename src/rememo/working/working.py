@@ -134,7 +134,7 @@ class Working(ViewHolder):
     def limit(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> WorkingLimits:
-        """Hold at most so many here from now on, in every process and over restarts; what is not given stays as it is.
+        """Limit this workbench from now on, in every process and over restarts; what is not given stays as it is.
 
         What is too much leaves at once, and after each message, action or thought that is added in exactly this scope,
         by the workbench or otherwise (after a batch: with the next one). What leaves, and what stays, is as with `prune`.
@@ -148,7 +148,7 @@ class Working(ViewHolder):
         return limits
 
     def unlimit(self) -> bool:
-        """Take the limits of this workbench away; False when it had none."""
+        """Remove the limits of this workbench; False when it had none."""
         self._view.need_present()
         self._view.need_no_batch("working.unlimit()")
         try:
@@ -160,7 +160,7 @@ class Working(ViewHolder):
     def prune(
         self, *, max_messages: int | None = None, max_actions: int | None = None, max_thoughts: int | None = None
     ) -> Pruned:
-        """Let the oldest leave in one transaction until no more than this is left; `limits()` where nothing is given.
+        """Remove the oldest in one transaction until no more than this is left; by `limits()` where nothing is given.
 
         Pinned records, system messages and the newest turn stay, and count; a tool call and its results leave together.
         What was learned from messages stays known. The result says what left, and `memory.undo(pruned.receipt)` brings it

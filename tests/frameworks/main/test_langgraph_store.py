@@ -252,7 +252,7 @@ def test_what_somebody_else_changed_is_prolonged_no_less():
         clock.advance(5 * 60)
         items = memory.list(kind="note")
         memory.update(items[0].id, ttl=3_600)
-        store._refresh(items, wanted=True)
+        store._refresh(items, enabled=True)
         clock.advance(9 * 60)
         assert {hit.key for hit in store.search(("s",))} == {"a", "b", "c"}
         assert len(RememoStore(memory.as_of("then"), clock=clock).search(("s",))) == 3

@@ -35,7 +35,7 @@ FAILURES: dict[str, tuple[Reply, str]] = {
     "busy": (ErrorReply(429, "slow down", retry_after=600), "429 and asks to come back in 600 seconds"),
     "broken server": (ErrorReply(503, "overloaded"), "503"),
     "broken off": (RawReply(b'{"choices": [', promised=900), "broke off"),
-    "truncated": (RawReply(b'{"choices": [{"mess'), "did not answer with JSON"),
+    "truncated": (RawReply(b'{"choices": [{"mess'), "did not answer with a JSON object"),
     "wrong schema": (ChatReply({"facts": [{"n": "one"}]}), "does not fit its schema"),
     "prose": (ChatReply("I am sorry, but I cannot help with that."), "holds no JSON"),
     "empty": (ChatReply(""), "answered nothing"),

@@ -118,10 +118,10 @@ def test_now_prefers_the_newest_and_otherwise_age_does_not_count():
     assert ages.scores[0] == pytest.approx(ages.scores[1])
 
 
-def test_importance_trust_and_kind_weigh_in():
-    def first(line: Line, other: Line, settings: RecallSettings | None = None) -> str:
+def test_importance_and_trust_weigh_in():
+    def first(line: Line, other: Line) -> str:
         lines = [*apart(FILLER), line, other]
-        conversation = Conversation(lines=lines, settings=settings or RecallSettings(fold=False))
+        conversation = Conversation(lines=lines, settings=RecallSettings(fold=False))
         return lines[int(conversation.ask("violin concert").documents[0])].room
 
     plain = Line(text="violin concert", room="plain")
@@ -130,8 +130,6 @@ def test_importance_trust_and_kind_weigh_in():
     assert first(plain, Line(text="violin concert", room="other", at=-1, importance=1)) == "other"
     doubtful = Line(text="violin concert", room="doubtful", trust=0.4)
     assert first(doubtful, Line(text="violin concert", room="other", at=-1)) == "other"
-    fact = Line(text="violin concert", room="fact", at=-1, kind="fact")
-    assert first(plain, fact, RecallSettings(fold=False, kinds={"fact": 1.2})) == "fact"
 
 
 def test_who_says_the_same_again_is_folded_into_one_hit():

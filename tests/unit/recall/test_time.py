@@ -149,11 +149,6 @@ def test_anchors_only_the_caller_knows() -> None:
     assert find_times("my birthday", AT) == []
 
 
-def test_a_stated_order_reads_the_ambiguous_date() -> None:
-    assert days(only("05/07/2023", day_first=True)) == ("2023-07-05", "2023-07-06")
-    assert days(only("05/07/2023", day_first=False)) == ("2023-05-07", "2023-05-08")
-
-
 def test_recurring_is_marked() -> None:
     assert only("every Monday and Thursday").recurring
     assert only("on Tuesdays").recurring

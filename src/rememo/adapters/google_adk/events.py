@@ -5,6 +5,7 @@ marks it as one of its session's, the memory service as one to be recalled. What
 """
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
@@ -31,6 +32,11 @@ MARK = "google_adk"
 def record_id(memory: Memory, *names: str) -> DerivedId:
     """Return the record id derived from these names: the same in every process, so each is stored once."""
     return derived_id(memory, str(uuid5(_NAMESPACE, dump_json(list(names)))))
+
+
+def labelled_view(memory: Memory, labels: Sequence[str | None]) -> Memory:
+    """Return the view of an app, a user of it, or a session of that user."""
+    return memory.scope(**dict(zip(("agent", "user", "room"), labels, strict=False)))
 
 
 def event_id(memory: Memory, app_name: str, user_id: str, session_id: str, event: Event) -> DerivedId:

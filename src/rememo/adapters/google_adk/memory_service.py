@@ -12,6 +12,7 @@ from rememo.adapters.google_adk.events import (
     MARK,
     event_id,
     event_text,
+    labelled_view,
     read_event,
     record_id,
     store_event,
@@ -60,7 +61,7 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         self._threshold = check_unit(threshold, "threshold")
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Let the events of a session be recalled; those that are already are left as they are."""
+        """Add the events of a session to memory, so that they are recalled; those that are there already stay as they are."""
         await run_in_thread(self._add, (session.app_name, session.user_id, session.id), session.events, {})
 
     async def add_events_to_memory(
@@ -72,7 +73,7 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         session_id: str | None = None,
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
-        """Let some events be recalled; `custom_metadata` comes back with them."""
+        """Add some events to memory; `custom_metadata` is returned with them."""
         await run_in_thread(self._add, (app_name, user_id, session_id or ""), events, custom_metadata or {})
 
     async def add_memory(
@@ -112,7 +113,7 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         events_by_id = {
             event_id(self._memory, *session_key, event): event for event in events if event_text(event).strip()
         }
-        view = self._memory.scope(agent=session_key[0], user=session_key[1], room=session_key[2] or None)
+        view = labelled_view(self._memory, (*session_key[:2], session_key[2] or None))
         more: dict[str, Any] = {_CUSTOM: to_jsonable_python(custom, serialize_unknown=True)} if custom else {}
 
         def change() -> None:
@@ -137,7 +138,7 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
     def _add_entries(
         self, user_key: tuple[str, str], memories: Sequence[MemoryEntry], custom: Mapping[str, object]
     ) -> None:
-        with self._memory.scope(agent=user_key[0], user=user_key[1]).batch() as batch:
+        with labelled_view(self._memory, user_key).batch() as batch:
             for memory in memories:
                 entry = memory.model_copy(update={"custom_metadata": {**custom, **memory.custom_metadata}})
                 text = storable_text("\n".join(part.text for part in entry.content.parts or [] if part.text))
@@ -150,7 +151,7 @@ class RememoMemoryService(MemoryHolder, BaseMemoryService):
         return record_id(self._memory, "forgotten", derived_name(self._memory, id))
 
     def _forget(self, user_key: tuple[str, str], id: str) -> None:
-        view = self._memory.scope(agent=user_key[0], user=user_key[1])
+        view = labelled_view(self._memory, user_key)
 
         def change() -> None:
             try:

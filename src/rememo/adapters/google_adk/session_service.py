@@ -11,6 +11,7 @@ from rememo.adapters.google_adk.events import (
     MARK,
     event_id,
     event_to_json,
+    labelled_view,
     read_event,
     record_id,
     store_event,
@@ -96,11 +97,10 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
             raise AlreadyExistsError(f"Session with id {session_key[2]} already exists.")
         now = platform_time.get_time()
         with self._memory.batch() as batch:
-            view = batch.scope(agent=session_key[0], user=session_key[1], room=session_key[2])
+            view = labelled_view(batch, session_key)
             data = pack_json({"last_update_time": now})
-            view.add(
-                "", kind="state", id=record_id(self._memory, "session", *session_key), data=data, metadata=_SESSION
-            )
+            id = record_id(self._memory, "session", *session_key)
+            view.add("", kind="state", id=id, data=data, metadata=_SESSION)
             self._merge(batch, session_key, state)
         return self._session(session_key, now, [])
 
@@ -108,10 +108,7 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
         record = self._find("session", *session_key)
         if record is None:
             return None
-        room, after = (
-            self._memory.scope(agent=session_key[0], user=session_key[1], room=session_key[2]),
-            config.after_timestamp,
-        )
+        room, after = labelled_view(self._memory, session_key), config.after_timestamp
         since = None if after is None else datetime.fromtimestamp(after, UTC)
         events = list_latest(room, config.num_recent_events, metadata={IN_SESSION: True}, after=since)
         return self._session(
@@ -143,7 +140,7 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
             batch.delete(record.id, expected_version=record.version)
             if (state := self._find("state", *session_key)) is not None:
                 batch.delete(state.id)
-            room = self._memory.scope(agent=session_key[0], user=session_key[1], room=session_key[2])
+            room = labelled_view(self._memory, session_key)
             for event in list_latest(room, metadata={IN_SESSION: True}):
                 if event.metadata.get(IN_MEMORY):
                     batch.update(
@@ -172,12 +169,7 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
                 record.id, data=pack_json({"last_update_time": event.timestamp}), expected_version=record.version
             )
             if existing is None:
-                store_event(
-                    batch.scope(agent=session_key[0], user=session_key[1], room=session_key[2]),
-                    id,
-                    event,
-                    {IN_SESSION: True},
-                )
+                store_event(labelled_view(batch, session_key), id, event, {IN_SESSION: True})
             else:
                 metadata = {**existing.metadata, IN_SESSION: True}
                 batch.update(
@@ -203,14 +195,9 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
                 continue
             record = self._find("state", *labels)
             if record is None:
-                view = batch.scope(**dict(zip(("agent", "user", "room"), labels, strict=False)))
-                view.add(
-                    "",
-                    kind="state",
-                    id=record_id(self._memory, "state", *labels),
-                    data=pack_json(more),
-                    metadata=_STATE,
-                )
+                view = labelled_view(batch, labels)
+                id = record_id(self._memory, "state", *labels)
+                view.add("", kind="state", id=id, data=pack_json(more), metadata=_STATE)
             else:
                 batch.update(
                     record.id, data=pack_json({**unpack_json(record.data), **more}), expected_version=record.version
@@ -218,14 +205,8 @@ class RememoSessionService(MemoryHolder, BaseSessionService):
 
     def _session(self, session_key: tuple[str, str, str], time: float, events: list[Event]) -> Session:
         state = _join_state(self._state(*session_key[:1]), self._state(*session_key[:2]), self._state(*session_key))
-        return Session(
-            app_name=session_key[0],
-            user_id=session_key[1],
-            id=session_key[2],
-            state=state,
-            events=events,
-            last_update_time=time,
-        )
+        app, user, id = session_key
+        return Session(app_name=app, user_id=user, id=id, state=state, events=events, last_update_time=time)
 
     def _state(self, *labels: str) -> dict[str, Any]:
         record = self._find("state", *labels)

@@ -34,7 +34,7 @@ def record_id(memory: Memory, id: str) -> DerivedId:
 
 
 def note_fields(document: Document, id: str) -> dict[str, Any]:
-    """Return the arguments of `Memory.add` for a document; what a note cannot hold as such stands in its data."""
+    """Return the arguments of `Memory.add` for a document; what a note cannot hold as such is kept in its data."""
     text = storable_text(document.content or "")
     rest: dict[str, Any] = {}
     if document.content != text:

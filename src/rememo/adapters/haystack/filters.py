@@ -23,7 +23,7 @@ def check_filters(filters: object) -> dict[str, Any] | None:
         raise ValueError(
             "these filters have no operator: see https://docs.haystack.deepset.ai/docs/metadata-filtering for their form"
         )
-    # What is malformed is told even where there is no document to try it on.
+    # Malformed filters are refused even where there is no document to try them on.
     document_matches_filter(filters=checked, document=Document(content=""))
     return checked
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from haystack import Document
 
+from rememo.adapters.threads import in_thread
 from rememo.model.check import dump_json
 
 _META: Final = "meta."
@@ -61,6 +62,12 @@ class MetadataQueries(ABC):
             values = [value for value in values if search_term.lower() in str(value).lower()]
         values.sort(key=lambda value: (str(value), type(value).__name__))
         return values[from_ : from_ + size], len(values)
+
+    count_documents_by_filter_async = in_thread(count_documents_by_filter)
+    count_unique_metadata_by_filter_async = in_thread(count_unique_metadata_by_filter)
+    get_metadata_fields_info_async = in_thread(get_metadata_fields_info)
+    get_metadata_field_min_max_async = in_thread(get_metadata_field_min_max)
+    get_metadata_field_unique_values_async = in_thread(get_metadata_field_unique_values)
 
 
 def _field_values(documents: Iterable[Document], name: str) -> list[Any]:

@@ -6,7 +6,7 @@ from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.document_stores.types import FilterPolicy, apply_filter_policy
 
 from rememo.adapters.haystack.store import Mode, RememoDocumentStore
-from rememo.adapters.threads import run_in_thread
+from rememo.adapters.threads import in_thread
 from rememo.errors import InvalidInput
 
 
@@ -39,7 +39,8 @@ class _Retriever:
             "return_embedding": self.return_embedding,
         }
 
-    def _written(self, **more: Any) -> dict[str, Any]:
+    def to_dict(self, **more: Any) -> dict[str, Any]:
+        """Return it as plain values."""
         return default_to_dict(
             self,
             document_store=self.document_store,
@@ -50,26 +51,18 @@ class _Retriever:
             **more,
         )
 
-
-def _read(data: dict[str, Any]) -> dict[str, Any]:
-    values: dict[str, Any] = dict(data.get("init_parameters", {}))
-    if "filter_policy" in values:
-        values["filter_policy"] = FilterPolicy.from_str(values["filter_policy"])
-    return {**data, "init_parameters": values}
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Make one of what `to_dict` returned."""
+        values: dict[str, Any] = dict(data.get("init_parameters", {}))
+        if "filter_policy" in values:
+            values["filter_policy"] = FilterPolicy.from_str(values["filter_policy"])
+        return default_from_dict(cls, {**data, "init_parameters": values})
 
 
 @component
 class RememoEmbeddingRetriever(_Retriever):
     """Retrieves the documents whose embeddings are nearest to that of the question."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
-        return self._written()
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make one of what `to_dict` returned."""
-        return default_from_dict(cls, _read(data))
 
     @component.output_types(documents=list[Document])
     def run(
@@ -79,12 +72,7 @@ class RememoEmbeddingRetriever(_Retriever):
         documents = self.document_store.embedding_retrieval(query_embedding, **self._options(filters, top_k))
         return {"documents": documents}
 
-    @component.output_types(documents=list[Document])
-    async def run_async(
-        self, query_embedding: list[float], filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, list[Document]]:
-        """Do as `run` does, on a thread."""
-        return await run_in_thread(lambda: self.run(query_embedding, filters, top_k))
+    run_async = component.output_types(documents=list[Document])(in_thread(run))
 
 
 @component
@@ -117,14 +105,9 @@ class RememoTextRetriever(_Retriever):
         )
         self.mode: Mode = mode
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, **more: Any) -> dict[str, Any]:
         """Return it as plain values."""
-        return self._written(mode=self.mode)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Make one of what `to_dict` returned."""
-        return default_from_dict(cls, _read(data))
+        return _Retriever.to_dict(self, mode=self.mode, **more)
 
     @component.output_types(documents=list[Document])
     def run(
@@ -134,9 +117,4 @@ class RememoTextRetriever(_Retriever):
         documents = self.document_store.text_retrieval(query, mode=self.mode, **self._options(filters, top_k))
         return {"documents": documents}
 
-    @component.output_types(documents=list[Document])
-    async def run_async(
-        self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
-    ) -> dict[str, list[Document]]:
-        """Do as `run` does, on a thread."""
-        return await run_in_thread(lambda: self.run(query, filters, top_k))
+    run_async = component.output_types(documents=list[Document])(in_thread(run))

@@ -12,7 +12,6 @@ from haystack.document_stores.types import DuplicatePolicy
 from haystack.utils import Secret
 from haystack.utils.filters import document_matches_filter
 
-from rememo.adapters.haystack.async_methods import AsyncDocumentMethods
 from rememo.adapters.haystack.documents import (
     KIND,
     UNFILTERABLE,
@@ -22,10 +21,12 @@ from rememo.adapters.haystack.documents import (
     retrieved_document,
 )
 from rememo.adapters.haystack.filters import check_filters, metadata_conditions
+from rememo.adapters.haystack.metadata import MetadataQueries
 from rememo.adapters.json_values import storable_text
 from rememo.adapters.memory_holder import writable_id
 from rememo.adapters.paging import list_latest
 from rememo.adapters.retrieval import RetrievedRecord, from_hit, oversample, rank_by_standing
+from rememo.adapters.threads import in_thread
 from rememo.adapters.vector_index import FrameworkVectorIndex, Similarity
 from rememo.errors import AlreadyExists, InvalidInput
 from rememo.memory import Memory
@@ -39,7 +40,7 @@ _ON_CONFLICT: Final = {DuplicatePolicy.SKIP: "ignore", DuplicatePolicy.OVERWRITE
 Mode = Literal["hybrid", "words", "vector"]
 
 
-class RememoDocumentStore(AsyncDocumentMethods):
+class RememoDocumentStore(MetadataQueries):
     """Documents as notes of a room, the index: found by search, kept in versions, exported and erased like all records.
 
     A note that was written to the room otherwise is a document too. Every write is made in whole or not at all. The
@@ -188,6 +189,14 @@ class RememoDocumentStore(AsyncDocumentMethods):
             self._view.add_many(items)
         return len(items)
 
+    count_documents_async = in_thread(count_documents)
+    filter_documents_async = in_thread(filter_documents)
+    write_documents_async = in_thread(write_documents)
+    delete_documents_async = in_thread(delete_documents)
+    delete_all_documents_async = in_thread(delete_all_documents)
+    delete_by_filter_async = in_thread(delete_by_filter)
+    update_by_filter_async = in_thread(update_by_filter)
+
     # ---- retrieval
 
     def embedding_retrieval(
@@ -209,8 +218,8 @@ class RememoDocumentStore(AsyncDocumentMethods):
         ranked = rank_by_standing(
             self._view, [RetrievedRecord(record=records[id], score=score) for id, score in near if id in records]
         )
-        whole = self.return_embedding if return_embedding is None else return_embedding
-        return [retrieved_document(result, embedding=whole) for result in ranked[:top_k]]
+        with_embedding = self.return_embedding if return_embedding is None else return_embedding
+        return [retrieved_document(result, embedding=with_embedding) for result in ranked[:top_k]]
 
     def text_retrieval(
         self,
@@ -228,8 +237,8 @@ class RememoDocumentStore(AsyncDocumentMethods):
             return []
         ids = None if not filters else [record.id for record, _ in self._matching(filters)]
         hits = self._view.search(storable_text(query), kind=KIND, ids=ids, limit=top_k, mode=mode)
-        whole = self.return_embedding if return_embedding is None else return_embedding
-        return [retrieved_document(from_hit(hit), embedding=whole) for hit in hits]
+        with_embedding = self.return_embedding if return_embedding is None else return_embedding
+        return [retrieved_document(from_hit(hit), embedding=with_embedding) for hit in hits]
 
     # ---- inside
 

@@ -20,11 +20,11 @@ def note_fields(text: str, metadata: Mapping[str, Any], id: str | None) -> dict[
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be untyped
         raise InvalidInput(f"the text of a document must be text, not {type(text).__name__}")
     stored, metadata = storable_text(text), strip_standing(metadata)
-    whole = {"id": id, "metadata": dict(metadata), "text": None if stored == text else text}
+    original = {"id": id, "metadata": dict(metadata), "text": None if stored == text else text}
     return {
         "text": stored,
         "kind": KIND,
-        "data": pack_json(whole),
+        "data": pack_json(original),
         "metadata": {**filterable_metadata(metadata), **DOCUMENT_MARK},
     }
 
@@ -33,9 +33,9 @@ def read_document(record: Record) -> Document:
     """Return the document that a record holds; of any other record, its text and its metadata."""
     if record.metadata.get("langchain") != DOCUMENT_MARK["langchain"]:
         return Document(id=record.id, page_content=record.text, metadata=record.metadata)
-    whole = unpack_json(record.data)
-    text = record.text if whole["text"] is None else whole["text"]
-    return Document(id=whole["id"] or record.id, page_content=text, metadata=whole["metadata"])
+    original = unpack_json(record.data)
+    text = record.text if original["text"] is None else original["text"]
+    return Document(id=original["id"] or record.id, page_content=text, metadata=original["metadata"])
 
 
 def retrieved_document(retrieved: RetrievedRecord) -> Document:

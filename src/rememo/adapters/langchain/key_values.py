@@ -63,7 +63,7 @@ class _KeyValueStore(MemoryHolder, BaseStore[str, V]):
             self._kv.delete(self._home + key)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        """Give the keys that begin with `prefix`, sorted."""
+        """Yield the keys that begin with `prefix`, sorted."""
         pattern = "".join(
             f"[{character}]" if character in "*?[" else character for character in self._home + (prefix or "")
         )

@@ -157,7 +157,7 @@ class RememoSaver(MemoryHolder, AsyncSaverMethods):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Give checkpoints, newest first: of a thread, of one of its namespaces, or of all threads."""
+        """Yield checkpoints, newest first: of a thread, of one of its namespaces, or of all threads."""
         configurable: dict[str, Any] = {} if config is None else config.get("configurable", {})
         named = {
             "tags.space": configurable.get("checkpoint_ns"),

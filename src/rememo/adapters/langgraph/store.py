@@ -25,8 +25,7 @@ from langgraph.store.base import (
 from langgraph.store.base.embed import EmbeddingsFunc
 
 from rememo.adapters.langchain.embedder import LangChainEmbedder
-from rememo.adapters.langgraph.item_values import namespace_filter, searchable_text, value_filter
-from rememo.adapters.langgraph.search_item import RememoSearchItem
+from rememo.adapters.langgraph.items import RememoSearchItem, namespace_filter, searchable_text, value_filter
 from rememo.adapters.memory_holder import MemoryHolder, MemorySource, derived_id
 from rememo.adapters.retrieval import Mode, RetrievedRecord, current_record, retrieve
 from rememo.adapters.store_items import (
@@ -101,7 +100,7 @@ class RememoStore(MemoryHolder, BaseStore):
         self._clock = clock
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do some operations: reads first, then all writes or none; the results stand in the order of the operations."""
+        """Execute operations: reads first, then all writes or none; results are in the order of the operations."""
         operations = list(ops)
         writes: dict[tuple[tuple[str, ...], str], PutOp] = {}
         for op in operations:

@@ -132,5 +132,5 @@ def id_time(id: str) -> datetime | None:
 
 
 def iter_states(view: Memory, metadata: Mapping[str, Any], **more: Any) -> Iterator[Record]:
-    """Give the records of a filter, newest first."""
+    """Yield the records of a filter, newest first."""
     return iter_newest(view, metadata=metadata, kind=STATE, **more)

@@ -220,7 +220,7 @@ class _Outside:
     """A way in that another process goes."""
 
     def __init__(self, driver: Driver, **place: Any) -> None:
-        """Go through a driver; `place` is where the memory is, and goes with everything that is sent."""
+        """Use a driver; `place` is where the memory is, and is sent with every request."""
         self._driver, self._place = driver, place
 
     def tell(self, life: Life) -> None:

@@ -5,14 +5,15 @@ one of them and, where the question is about now, no line that has an outdated w
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rememo.bench.lives.data import LifeQuestion, load_lives
 from rememo.bench.lives.doors import DOORS, Answered, open_door
 from rememo.bench.lives.merge import merge_lives
 from rememo.bench.qa import wilson
+from rememo.bench.report import Report, align
 from rememo.errors import InvalidInput, MissingExtra
 
 _HITS_LISTED: Final = 3
@@ -52,24 +53,17 @@ class DoorScores:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LivesReport:
+class LivesReport(Report):
     """What came out through all doors."""
 
     lives: int
     doors: tuple[DoorScores, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return asdict(self)
-
     def table(self, *, misses: bool = False) -> str:
         """Return a line for each door, with 95 % intervals (Wilson); with ``misses`` the questions that failed too."""
         lines = [["door", "first hit now", "first hit past", "context now", "context past"]]
         lines += [[door.door, *map(str, door.shares.values())] for door in self.doors if door.missing is None]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        rows = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
+        rows = [align(lines, names=len(lines[0]))]
         rows += [f"{door.door}: not measured: {door.missing}" for door in self.doors if door.missing is not None]
         if misses:
             rows += [f"{door.door}: {miss}" for door in self.doors for miss in door.misses]

@@ -39,7 +39,7 @@ def merge_lives(lives: Sequence[Life], size: int, seed: int = 0) -> Iterator[Lif
 
 
 def _can_merge(life: Life) -> bool:
-    """Tell whether a life has one person, and only questions that can be asked later."""
+    """Return whether a life has one person, and only questions that can be asked later."""
     users = {message.user for message in life.messages}
     return len(users) == 1 and not any(question.at != life.messages[-1].at + AFTERWARDS for question in life.questions)
 
@@ -51,17 +51,19 @@ def _vectors(life: Life) -> NDArray[np.float32]:
 
 
 def _fit(life: Life, other: Life, vectors: dict[str, NDArray[np.float32]]) -> bool:
-    """Tell whether two lives are about different matters."""
+    """Return whether two lives are about different matters."""
     if float((vectors[life.name] @ vectors[other.name].T).max()) >= _ALIKE:
         return False
-    predicates = [set(chain(*(asked_predicates(asked.text) for asked in each.questions))) for each in (life, other)]
+    predicates = [
+        set(chain(*(asked_predicates(question.text) for question in each.questions))) for each in (life, other)
+    ]
     if not predicates[0].isdisjoint(predicates[1]):
         return False
-    return not _says(life, other) and not _says(other, life)
+    return not _mentions(life, other) and not _mentions(other, life)
 
 
-def _says(life: Life, other: Life) -> bool:
-    """Tell whether something that is looked for in one life is said in another."""
+def _mentions(life: Life, other: Life) -> bool:
+    """Return whether a life mentions an expected answer of another."""
     texts = [message.text.casefold() for message in other.messages]
     words = {word.casefold() for question in life.questions for word in (*question.holds, *question.outdated)}
     return any(word in text for word in words for text in texts)

@@ -64,7 +64,7 @@ def measure(
     data: tuple[Dataset, Path] | None = None,
     progress: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Any]:
-    """Do all work for all peers, whose environments are kept in `home`; returns everything as JSON values."""
+    """Run every task for every peer, whose environments are kept in `home`; returns everything as JSON values."""
     unknown = [peer for peer in peers if peer not in PEERS]
     if unknown:
         raise InvalidInput(f"there is no peer {', '.join(unknown)}; there are {', '.join(PEERS)}")
@@ -208,9 +208,9 @@ def _install(peer: str, home: Path) -> Path:
     if not PEERS[peer].needs:
         return Path(sys.executable)
     folder = home / peer.removesuffix("-in-memory")
-    python, done = folder / "bin" / "python", folder / ".installed"
+    python, marker = folder / "bin" / "python", folder / ".installed"
     requirements = "\n".join((*PEERS[peer].needs, *OURS))
-    if not (done.exists() and done.read_text() == requirements):
+    if not (marker.exists() and marker.read_text() == requirements):
         shutil.rmtree(folder, ignore_errors=True)
         uv = shutil.which("uv") or str(Path(sys.executable).parent / "uv")
         for command in (
@@ -218,7 +218,7 @@ def _install(peer: str, home: Path) -> Path:
             ["pip", "install", "--quiet", "--compile-bytecode", "--python", str(python), *PEERS[peer].needs, *OURS],
         ):
             subprocess.run([uv, *command], check=True)  # noqa: S603 - our own command
-        done.write_text(requirements)
+        marker.write_text(requirements)
     return python
 
 

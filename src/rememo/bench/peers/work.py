@@ -44,16 +44,16 @@ def text_of(number: int) -> str:
 
 def adds(peer: Peer, count: int, seconds: float) -> dict[str, Any]:
     """Add one after the other."""
-    start, done = time.perf_counter(), 0
+    start, count_done = time.perf_counter(), 0
     durations: list[float] = []
-    while done < count and time.perf_counter() - start < seconds:
+    while count_done < count and time.perf_counter() - start < seconds:
         before = time.perf_counter()
-        peer.add(name_of(done), text_of(done))
+        peer.add(name_of(count_done), text_of(count_done))
         durations.append(time.perf_counter() - before)
-        done += 1
+        count_done += 1
     durations.sort()
     return {
-        "done": done,
+        "done": count_done,
         "asked": count,
         "seconds": sum(durations),
         "p50": durations[len(durations) // 2],
@@ -161,7 +161,7 @@ def run_task(name: str, folder: Path, task: str, arguments: list[str]) -> dict[s
 
 
 def main() -> None:
-    """Do it, and say how it went."""
+    """Run a task, and print its result."""
     name, folder, task, *arguments = sys.argv[1:]
     try:
         result = run_task(name, Path(folder), task, arguments)

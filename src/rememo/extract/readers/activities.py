@@ -30,6 +30,7 @@ _LED = {
 """Gerunds that say what is done only with the words after them."""
 _LED_LENGTH = 3
 _TAKEN = word_set("lessons classes walks naps baths breaks")
+_DANGLING = word_set("again regularly more often completely altogether entirely")
 _BRIEFLY = word_set("minute second moment sec bit while today")
 _LINKS = frozenset({"to", "the", "a", "for", "in", "at", "on", "with", "up", "my", "of"})
 _UNTAUGHT = word_set("be not live let accept do fix get feel make use say explain love deal cope")
@@ -44,15 +45,7 @@ def activity(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     end = phrase_end(words, at, clause.end, through=_LINKS, times=finder.time_starts)
     if end == at or not _BRIEFLY.isdisjoint(low[at:end]) or points_elsewhere(words, at, end):
         return []
-    while end > at + 1 and low[end - 1] in (
-        "again",
-        "regularly",
-        "more",
-        "often",
-        "completely",
-        "altogether",
-        "entirely",
-    ):
+    while end > at + 1 and low[end - 1] in _DANGLING:
         end -= 1
     if word == "drinking" and end > at + 1:
         return []
@@ -136,7 +129,7 @@ def off(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         return []
     through = frozenset({"with", "to", "in", "at"})
     end = phrase_end(words, at + 1, clause.end, through=through, times=finder.time_starts)
-    end = next((index for index in range(at + 2, end) if words.low[index] == "off"), end)
+    end = words.find(("off",), at + 2, end)
     named, text = words.low[at + 1 : end], words.slice(at + 1, end)
     if {"trip", "flight", "holiday", "vacation", "visit"}.isdisjoint(named):
         return [] if lexicon.APPOINTMENTS.isdisjoint(named) else [Value(text=text, end=end)]

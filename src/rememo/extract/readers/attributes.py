@@ -58,6 +58,7 @@ _WRITTEN = word_set(
     "backend frontend scheduler app service server api website site pipeline parser bot cli client codebase"
 )
 PARTICIPLES = word_set("written hosted deployed based located stored built held scheduled booked insured registered")
+_TEXTS = word_set("thesis dissertation paper talk phd documentary")
 _PLACED = word_set("in on at under with")
 _LONGEST_NAME = 5
 _LONGEST_NUMBER = 5
@@ -115,7 +116,8 @@ def value_at(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
             end += 2
         return [Value(text=words.slice(at, end), end=end)]
     if time := _time_at(finder, clause, at):
-        return [Value(text=time.text, end=_after(finder, clause, time))] if any(map(str.isdigit, time.text)) else []
+        end = finder.word_from(clause, clause.rest, time.position[1])
+        return [Value(text=time.text, end=end)] if _is_figure(time.text) else []
     first = at + (low[at] in _NUMBERED)
     if first < clause.end and _is_figure(low[first]):
         return _figures(finder, clause, at, first)
@@ -159,22 +161,13 @@ def _figures(finder: FactFinder, clause: Clause, at: int, first: int) -> list[Va
 
 
 def _closed(finder: FactFinder, clause: Clause, end: int) -> bool:
-    return closes(finder.words, end, clause.end, finder.time_starts) or finder.words.low[end] in (
-        "from",
-        "/",
-        "instead",
-        "+",
-    )
+    following = finder.words.at(end)
+    return closes(finder.words, end, clause.end, finder.time_starts) or following in ("from", "/", "instead", "+")
 
 
 def _time_at(finder: FactFinder, clause: Clause, at: int) -> TimeMention | None:
     start = finder.words.start[at]
     return next((time for time in finder.times_of(clause, "future") if time.position[0] == start), None)
-
-
-def _after(finder: FactFinder, clause: Clause, time: TimeMention) -> int:
-    words = finder.words
-    return next((at for at in range(clause.rest, clause.end) if words.start[at] >= time.position[1]), clause.end)
 
 
 def attribute(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
@@ -211,14 +204,15 @@ def _due(finder: FactFinder, clause: Clause, at: int, key: str) -> list[Value]:
     for start in range(at, min(at + 2, clause.end)):
         if (time := _time_at(finder, clause, start)) is not None:
             text = time.text.removeprefix("on ").removeprefix("by ")
-            return [Value(text=text, end=_after(finder, clause, time), subject=key, predicate="is_due")]
+            end = finder.word_from(clause, clause.rest, time.position[1])
+            return [Value(text=text, end=end, subject=key, predicate="is_due")]
     return []
 
 
 def _taking_place(finder: FactFinder, clause: Clause, time: TimeMention, key: str) -> list[Value]:
     """Read when something happens again and again, or at what hour; a single day is an appointment's."""
     words = finder.words
-    end = _after(finder, clause, time)
+    end = finder.word_from(clause, clause.rest, time.position[1])
     plural = words.at(end) in ("mornings", "afternoons", "evenings", "nights")
     again = time.recurring or plural or time.text.endswith("s")
     if key.rsplit(" ", 1)[-1].lower() not in _EVENTS or not (again or time.precision in ("hour", "minute")):
@@ -231,14 +225,7 @@ def about(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what a text that somebody writes is about."""
     words = finder.words
     key = _own_key(finder, clause)
-    if not key or key.rsplit(" ", 1)[-1].lower() not in (
-        "thesis",
-        "dissertation",
-        "paper",
-        "talk",
-        "phd",
-        "documentary",
-    ):
+    if not key or key.rsplit(" ", 1)[-1].lower() not in _TEXTS:
         return []
     end = at
     while end < clause.end and not closes(words, end, clause.end, finder.time_starts):

@@ -6,6 +6,7 @@ from rememo.extract import lexicon
 from rememo.extract.clauses import Clause
 from rememo.extract.fact_finder import FactFinder
 from rememo.extract.pattern_row import Value
+from rememo.recall.time import TimeMention
 
 EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,6}")
 PHONE = re.compile(r"\+?\d[\d\s().-]{4,18}\d")
@@ -40,18 +41,19 @@ def birthday(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a day of birth that is told in figures."""
     words = finder.words
     for mention in finder.times_of(clause, "past"):
-        near = mention.position[0] in (words.start[at], words.start[at - 1])
-        if (
-            near
-            and mention.precision == "day"
-            and mention.direction == "in"
-            and any(sign.isdigit() for sign in mention.text)
-        ):
-            end = next(
-                (index for index in range(at, clause.end) if words.start[index] >= mention.position[1]), clause.end
-            )
-            return [Value(text=mention.text.removeprefix("on ").removeprefix("in "), end=end)]
+        if mention.position[0] in (words.start[at], words.start[at - 1]) and _is_date(mention):
+            return [Value(text=_date_of(mention), end=finder.word_from(clause, at, mention.position[1]))]
     return []
+
+
+def _is_date(mention: TimeMention) -> bool:
+    """Tell whether a time is a day that is told in figures."""
+    figures = any(sign.isdigit() for sign in mention.text)
+    return mention.precision == "day" and mention.direction == "in" and figures
+
+
+def _date_of(mention: TimeMention) -> str:
+    return mention.text.removeprefix("on ").removeprefix("in ")
 
 
 def birth_year(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
@@ -95,9 +97,8 @@ def pronouns(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
 def born_on(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read the day of birth, wherever in the clause it stands."""
     for mention in finder.times_of(clause, "past"):
-        numbered = any(sign.isdigit() for sign in mention.text)
-        if mention.precision == "day" and mention.direction == "in" and numbered and mention.start < finder.at:
-            return [Value(text=mention.text.removeprefix("on ").removeprefix("in "), end=at + 1)]
+        if _is_date(mention) and mention.start < finder.at:
+            return [Value(text=_date_of(mention), end=at + 1)]
     return []
 
 
@@ -123,8 +124,7 @@ def measure(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     match = _MEASURE.match(finder.text, finder.words.start[at])
     if match is None:
         return []
-    end = next((index for index in range(at, clause.end) if finder.words.start[index] >= match.end()), clause.end)
-    return [Value(text=match.group(), end=end)]
+    return [Value(text=match.group(), end=finder.word_from(clause, at, match.end()))]
 
 
 def shoe_size(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
@@ -140,9 +140,7 @@ def shoe_size(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
 def words_left(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a short value as it stands: a size, a blood type."""
     words = finder.words
-    end = next(
-        (index for index in range(at, clause.end) if words.low[index] in (",", ";", "and", "but", "so")), clause.end
-    )
+    end = words.find((",", ";", "and", "but", "so"), at, clause.end)
     short = 0 < end - at <= _LONGEST_VALUE and words.low[at] not in ("not", "a", "the", "too", "very", "my")
     telling = any(words.capital(index) or words.low[index][0].isdigit() for index in range(at, end))
     return [Value(text=words.slice(at, end), end=end)] if short and telling else []

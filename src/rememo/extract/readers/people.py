@@ -1,5 +1,6 @@
 """People by name and by relation."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from rememo.extract.clauses import Clause
@@ -57,26 +58,37 @@ def relation(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
 def relatives(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read relatives one has, by their names when they come with them."""
     words = finder.words
-    relatives_read: list[Value] = []
-    position = at
-    while position < clause.end:
-        begin, end = next(
-            items(words, position, clause.end, through=frozenset({"'s"}), times=finder.time_starts), (0, 0)
-        )
-        if begin == end:
-            break
-        noun = next((index for index in range(begin, end) if words.low[index] in ("named", "called")), end)
+
+    def read(begin: int, noun: int) -> list[Value] | None:
         head, pair = words.at(noun - 1), f"{words.at(noun - 2)} {words.at(noun - 1)}"
         predicate = (RELATION_WORDS.get(pair) if noun - begin > 1 else None) or RELATION_WORDS.get(head)
-        related = predicate is not None and noun > begin
-        values = _related(finder, begin, noun, predicate) if predicate is not None and related else []
-        relatives_read += values
-        position = max(noun if related else end, values[-1].end if values else 0)
-        if words.at(position) not in (",", "and", "or", "plus"):
+        return None if predicate is None or noun == begin else _related(finder, begin, noun, predicate)
+
+    return read_named(finder, clause, at, read)
+
+
+def read_named(
+    finder: FactFinder, clause: Clause, at: int, read: Callable[[int, int], list[Value] | None]
+) -> list[Value]:
+    """Read a list whose items may come with names: "a dog called Rex, a sister Ana".
+
+    ``read`` is given where an item begins and the word after its noun; it returns None for one that is of another sort.
+    """
+    words = finder.words
+    values: list[Value] = []
+    while at < clause.end:
+        begin, end = next(items(words, at, clause.end, through=frozenset({"'s"}), times=finder.time_starts), (0, 0))
+        if begin == end:
             break
-        while words.at(position) in (",", "and", "or", "plus", "also"):
-            position += 1
-    return relatives_read
+        noun = words.find(("named", "called"), begin, end)
+        item = read(begin, noun)
+        at = max(end if item is None else noun, item[-1].end if item else 0)
+        values += item or []
+        if words.at(at) not in (",", "and", "or", "plus"):
+            break
+        while words.at(at) in (",", "and", "or", "plus", "also"):
+            at += 1
+    return values
 
 
 def _related(finder: FactFinder, begin: int, noun: int, predicate: str) -> list[Value]:
@@ -241,8 +253,13 @@ def relation_name(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read "Dieter" in "my boss is Dieter": the name of somebody spoken of by the relation."""
     words = finder.words
     end = finder.reader.name_end(words, at, clause.end)
-    known = words.low[at] in NATIONALITIES or words.low[at] in RELIGIONS
-    if end == at or known or clause.subject.species or not clause.subject.name.startswith(f"{finder.speaker}'s "):
+    is_adjective = words.low[at] in NATIONALITIES or words.low[at] in RELIGIONS
+    if (
+        end == at
+        or is_adjective
+        or clause.subject.species
+        or not clause.subject.name.startswith(f"{finder.speaker}'s ")
+    ):
         return []
     return name(finder, clause, at)
 
@@ -275,10 +292,10 @@ def widowed(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read that somebody's spouse died: "my husband", or a name told to be the husband's."""
     name = clause.subject.name
     related = {f"{finder.speaker}'s {relation}" for relation in _SPOUSES}
-    known = any(
+    is_spouse = any(
         fact.object == name and fact.predicate in _SPOUSES and fact.subject == finder.speaker for fact in finder.facts
     )
-    return [Value(text="widowed", end=at, subject=finder.speaker)] if known or name in related else []
+    return [Value(text="widowed", end=at, subject=finder.speaker)] if is_spouse or name in related else []
 
 
 def lived_with(finder: FactFinder, clause: Clause, at: int) -> list[Value]:

@@ -5,31 +5,18 @@ from rememo.extract.clauses import Clause
 from rememo.extract.fact_finder import FactFinder
 from rememo.extract.pattern_row import Value
 from rememo.extract.people import singular
-from rememo.extract.phrases import after_determiner, items, phrase_end
-from rememo.extract.readers.people import names_of
+from rememo.extract.phrases import after_determiner, phrase_end
+from rememo.extract.readers.people import names_of, read_named
 
 
 def pets(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read animals in what somebody has or got, by their names when they come with them."""
-    words = finder.words
-    animals: list[Value] = []
-    position = at
-    while position < clause.end:
-        begin, end = next(
-            items(words, position, clause.end, through=frozenset({"'s"}), times=finder.time_starts), (0, 0)
-        )
-        if begin == end:
-            break
-        noun = next((index for index in range(begin, end) if words.low[index] in ("named", "called")), end)
+
+    def read(begin: int, noun: int) -> list[Value] | None:
         species = _species(finder, begin, noun)
-        values = _pet(finder, begin, noun, species) if species else []
-        animals += values
-        position = max(end if not species else noun, values[-1].end if values else 0)
-        if words.at(position) not in (",", "and", "or", "plus"):
-            break
-        while words.at(position) in (",", "and", "or", "plus", "also"):
-            position += 1
-    return animals
+        return _pet(finder, begin, noun, species) if species else None
+
+    return read_named(finder, clause, at, read)
 
 
 def _species(finder: FactFinder, begin: int, end: int) -> str:
@@ -103,7 +90,7 @@ def breed(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     ):
         begin += 1
     end = phrase_end(words, begin, clause.end, times=finder.time_starts)
-    naming = next((index for index in range(begin, end) if words.low[index] in ("called", "named")), end)
+    naming = words.find(("called", "named"), begin, end)
     if naming == begin or words.low[naming - 1] not in lexicon.BREEDS:
         return []
     return [Value(text=words.slice(begin, naming), end=naming)]

@@ -121,7 +121,7 @@ def visited(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
 def street(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read an address: "Maple Street", "22 Rue des Martyrs", "Apt 5, 80 King Street"."""
     words = finder.words
-    end, known = at, False
+    end, is_street = at, False
     while end < clause.end and words.start[end] not in finder.time_starts:
         word = words.low[end]
         numbered = word[0].isdigit()
@@ -135,14 +135,14 @@ def street(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
             or (word in ("de", "des", "la", "du", "da", "del", "of") and end > at)
         ):
             break
-        known = (
-            known
+        is_street = (
+            is_street
             or (end > at and (word in _STREETS or word.endswith(("straße", "strasse", "straat", "gasse", "weg"))))
             or word in _STREET_OPENERS
         )
         end += 1
-    known = known or words.at(at).endswith(("straße", "strasse", "straat", "gasse"))
-    return [Value(text=words.slice(at, end), end=end)] if known and end > at else []
+    is_street = is_street or words.at(at).endswith(("straße", "strasse", "straat", "gasse"))
+    return [Value(text=words.slice(at, end), end=end)] if is_street and end > at else []
 
 
 def quarter(finder: FactFinder, clause: Clause, at: int) -> list[Value]:

@@ -21,6 +21,7 @@ _POINTED = word_set(
     "there here to all both each",
 )
 _SAYS_MORE = word_set("want need would am hope wish think was were is are have had got getting having knowing")
+_NOT_PLAIN = word_set("terrible bad awful live love i work")
 _PRONOUNS = word_set("it him her them this that these those you me us")
 _ENTHUSIASTS = word_set("drinker fan lover enthusiast buff addict person junkie aficionado nerd geek")
 _ZEAL = word_set("big huge massive real great total lifelong die-hard native fluent avid such")
@@ -34,6 +35,9 @@ _FOODS = word_set(
     "fried raw cow's nightshades corn egg peanut nut tofu oats bacon lamb prawns shrimp seeds grains",
 )
 _DRINKS = lexicon.DRINKS
+_CLOSINGS = (
+    " of all time", " ever", " so far", " these days", " at the moment", " right now", " now", " nowadays", " lately",
+)  # fmt: skip
 _LONGEST_THING = 3
 _LONGEST_FOOD = 3
 _SHORTEST_GERUND = 4
@@ -124,15 +128,7 @@ def plain(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     for begin, end in items(words, at, clause.end, times=finder.time_starts):
         if points_elsewhere(words, begin, end) or (words.low[at] == "the" and not words.capital(begin)):
             break
-        if words.at(begin - 1) in (",", "and") and words.low[begin] in (
-            "terrible",
-            "bad",
-            "awful",
-            "live",
-            "love",
-            "i",
-            "work",
-        ):
+        if words.at(begin - 1) in (",", "and") and words.low[begin] in _NOT_PLAIN:
             break
         values.append(Value(text=words.slice(begin, end), end=end))
     return values
@@ -173,8 +169,8 @@ def illness(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     for begin, end in items(words, at, clause.end, through=frozenset({"'s"}), times=finder.time_starts):
         head, pair = words.low[end - 1], f"{words.at(end - 2)} {words.low[end - 1]}" if end - begin > 1 else ""
         named = head in ("disease", "disorder", "syndrome") and end - begin > 1
-        known = not lexicon.CONDITIONS.isdisjoint((head, pair, " ".join(words.low[begin:end])))
-        if (known or named) and head != "allergies":
+        is_listed = not lexicon.CONDITIONS.isdisjoint((head, pair, " ".join(words.low[begin:end])))
+        if (is_listed or named) and head != "allergies":
             stop = end + (words.at(end) == "'s")
             values.append(Value(text=words.slice(begin, stop), end=stop))
     return values
@@ -261,8 +257,7 @@ def fan(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         at += 2
     if words.at(at) not in ("a", "an"):
         return []
-    begin = after_determiner(words, at, clause.end)
-    end = phrase_end(words, begin, clause.end, times=finder.time_starts)
+    begin, end = finder.noun_phrase(clause, at)
     while begin < end - 1 and words.low[begin] in _ZEAL:
         begin += 1
     head = words.at(end - 1)
@@ -285,17 +280,7 @@ def favourite(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     thing = clause.subject.thing
     for opening in ("new ", "current ", "all-time ", "absolute ", "favourite ", "go-to ", "go to "):
         thing = thing.removeprefix(opening)
-    for closing in (
-        " of all time",
-        " ever",
-        " so far",
-        " these days",
-        " at the moment",
-        " right now",
-        " now",
-        " nowadays",
-        " lately",
-    ):
+    for closing in _CLOSINGS:
         thing = thing.removesuffix(closing)
     if (
         thing.split(" ", 1)[0] in _NOT_FAVOURITES
@@ -332,12 +317,12 @@ def dose(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     for begin, end in items(words, at, clause.end, times=finder.time_starts):
         dosed = next((index for index in range(begin + 1, end) if words.low[index][0].isdigit()), end)
         end = dosed if words.low[dosed - 1] in lexicon.MEDICINES else end  # noqa: PLW2901 - "lisinopril 10mg"
-        known = (
+        is_medicine = (
             words.low[end - 1] in lexicon.MEDICINES
             or words.low[end - 1].endswith(_MEDICAL)
             or " ".join(words.low[begin:end]) in lexicon.MEDICINES
         )
-        if not measured and not known:
+        if not measured and not is_medicine:
             break
         values.append(Value(text=words.slice(begin, end), end=end))
     return values

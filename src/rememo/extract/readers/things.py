@@ -15,6 +15,7 @@ _NOT_OWNED = word_set(
     "place soul idea ideas best thanks love name opinion answer number notes draft ticket tickets money savings bet virginity",
     "streak train thread game match race hair tooth teeth leg arm memory motivation focus sense house_keys luggage",
 )
+_NOT_USED = word_set("the this that my your it these those our another different being")
 _BUSINESSES = word_set(
     "business podcast blog farm shop newsletter channel band company startup brand label agency charity"
 )
@@ -47,7 +48,7 @@ def thing(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     if words.low[at] in ("his", "her", "their", "your", "its", "this", "that", "these", "those", "to"):
         return values
     for begin, end in items(words, at, clause.end, through=frozenset({"'s"}), times=finder.time_starts):
-        noun = next((index for index in range(begin, end) if words.low[index] in ("called", "named")), end)
+        noun = words.find(("called", "named"), begin, end)
         if noun > begin and _possession(finder, begin, noun) and words.low[begin] not in _PRAISE:
             values.append(_named(finder, clause, begin, noun))
         elif not values and begin == end:
@@ -61,7 +62,7 @@ def _named(finder: FactFinder, clause: Clause, begin: int, noun: int) -> Value:
     text, end = words.slice(begin, noun), noun
     if words.at(noun) == "in" and words.capital(noun + 1) and words.start[noun] not in finder.time_starts:
         end = phrase_end(words, begin, clause.end, through=frozenset({"in"}), times=finder.time_starts)
-        end = next((index for index in range(noun, end) if words.low[index] in ("called", "named")), end)
+        end = words.find(("called", "named"), noun, end)
         text = words.slice(begin, end)
     if words.at(end) not in ("called", "named"):
         return Value(text=text, end=end)
@@ -91,7 +92,7 @@ def anything(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
         return []
     values: list[Value] = []
     for begin, end in items(words, at, clause.end, through=frozenset({"'s"}), times=finder.time_starts):
-        noun = next((index for index in range(begin, end) if words.low[index] in ("called", "named")), end)
+        noun = words.find(("called", "named"), begin, end)
         if noun == begin or points_elsewhere(words, begin, noun) or words.low[begin] in _PRAISE:
             break
         if words.low[noun - 1] not in lexicon.SPECIES:
@@ -108,9 +109,9 @@ def own_thing(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     end = phrase_end(words, begin, clause.end, times=finder.time_starts)
     if not 0 < end - begin <= _LONGEST_OWNED or points_elsewhere(words, begin, end):
         return []
-    known = _possession(finder, begin, end)
+    is_possession = _possession(finder, begin, end)
     dealt = clause.lemma in ("sell", "trade", "swap") and words.capital(end - 1)
-    if not known and (
+    if not is_possession and (
         (words.low[at] == "the" and not dealt) or words.low[end - 1] in _NOT_OWNED or not words.capital(end - 1)
     ):
         return []
@@ -121,15 +122,14 @@ def itself_thing(finder: FactFinder, clause: Clause, at: int) -> list[Value]:  #
     """Read the thing that the clause is about: "my laptop got stolen"."""
     words = clause.subject.thing.split()
     pair = " ".join(words[-2:])
-    known = words and (words[-1] in lexicon.POSSESSIONS or pair in lexicon.POSSESSIONS)
-    return [Value(text=clause.subject.thing, end=at)] if known else []
+    is_possession = words and (words[-1] in lexicon.POSSESSIONS or pair in lexicon.POSSESSIONS)
+    return [Value(text=clause.subject.thing, end=at)] if is_possession else []
 
 
 def vehicle(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read what one drives: "a Honda Civic", "an old van"; a bus is not one's own."""
     words = finder.words
-    begin = after_determiner(words, at, clause.end)
-    end = phrase_end(words, begin, clause.end, times=finder.time_starts)
+    begin, end = finder.noun_phrase(clause, at)
     if end == begin or (words.low[end - 1] in ("bus", "taxi", "truck") and words.at(at - 1) in ("a", "an")):
         return []
     if words.at(end) == "for" and words.capital(end + 1):
@@ -146,7 +146,7 @@ def business(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     begin = after_determiner(words, at, clause.end)
     begin += words.at(begin) == "own"
     end = phrase_end(words, begin, clause.end, times=finder.time_starts)
-    noun = next((index for index in range(begin, end) if words.low[index] in ("called", "named")), end)
+    noun = words.find(("called", "named"), begin, end)
     if words.at(at) not in ("a", "an", "my", "our") or words.at(noun - 1) in ("school", "university", "college"):
         return []
     if noun == begin or (words.low[noun - 1] not in lexicon.WORKPLACES and words.low[noun - 1] not in _BUSINESSES):
@@ -183,23 +183,9 @@ def called(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
 def tool(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read something one uses: a product by its name, or a plain noun such as "oat milk"; no tab and no file."""
     words = finder.words
-    if words.low[at] in (
-        "the",
-        "this",
-        "that",
-        "my",
-        "your",
-        "it",
-        "these",
-        "those",
-        "our",
-        "another",
-        "different",
-        "being",
-    ):
+    if words.low[at] in _NOT_USED:
         return []
-    begin = after_determiner(words, at, clause.end)
-    end = phrase_end(words, begin, clause.end, times=finder.time_starts)
+    begin, end = finder.noun_phrase(clause, at)
     if (
         end == begin
         or points_elsewhere(words, begin, end)

@@ -148,14 +148,11 @@ def role(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a profession or title: "(a) software engineer", "head of design"."""
     words = finder.words
     low = words.low
-    begin = after_determiner(words, at, clause.end)
-    end = phrase_end(words, begin, clause.end, times=finder.time_starts)
-    end = next(
-        (index for index in range(begin + 1, end) if low[index] in ("living", "based", "working", "here", "again")), end
-    )
+    begin, end = finder.noun_phrase(clause, at)
+    end = words.find(("living", "based", "working", "here", "again"), begin + 1, end)
     if end == begin or points_elsewhere(words, begin, end) or low[begin] in _PRAISE:
         return []
-    of = next((index for index in range(begin + 1, end) if low[index] == "of"), end)
+    of = words.find(("of",), begin + 1, end)
     if of < end:
         end = _title_end(finder, clause, of, end)
     if not _profession(words, begin, of):
@@ -204,8 +201,7 @@ def worked_as(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     words = finder.words
     if values := role(finder, clause, at):
         return values
-    begin = after_determiner(words, at, clause.end)
-    end = phrase_end(words, begin, clause.end, times=finder.time_starts)
+    begin, end = finder.noun_phrase(clause, at)
     if end == begin or points_elsewhere(words, begin, end) or words.low[end - 1] in _NOT_ROLES:
         return []
     if begin == at and words.low[end - 1] not in lexicon.OCCUPATIONS:
@@ -216,8 +212,7 @@ def worked_as(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
 def field(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     """Read a trade: "insurance", "the film industry"."""
     words = finder.words
-    begin = after_determiner(words, at, clause.end)
-    end = phrase_end(words, begin, clause.end, times=finder.time_starts)
+    begin, end = finder.noun_phrase(clause, at)
     phrase = " ".join(words.low[begin:end])
     industry = phrase.removesuffix(" industry").removesuffix(" sector")
     if industry in lexicon.FIELDS or phrase != industry or (end > begin and words.low[end - 1] in lexicon.FIELDS):
@@ -346,7 +341,7 @@ def left_name(finder: FactFinder, clause: Clause, at: int) -> list[Value]:
     if not words.capital(at) or words.low[at] == "i" or words.start[at] in finder.time_starts:
         return []
     end = capitals_end(words, at, clause.end, finder.time_starts)
-    end = next((index for index in range(at + 1, end) if words.low[index] == "for"), end)
+    end = words.find(("for",), at + 1, end)
     if words.at(end) == "for" and words.low[at] in lexicon.TOOLS:
         return []  # a product left for another
     closed = (

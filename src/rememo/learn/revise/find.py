@@ -27,7 +27,7 @@ _KINDS: Final = ("message", "note")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RevisedStatement:
     """A statement of an earlier record that a later record revises."""
 
     record: Record
@@ -41,13 +41,13 @@ class Found:
         return explain(self.later)
 
 
-def revised_by(engine: Engine, record: Record, home: Scope) -> list[Found]:
+def revised_by(engine: Engine, record: Record, home: Scope) -> list[RevisedStatement]:
     """Return what a record revises among what the same person said earlier within `home`; one for each earlier record."""
     # A sentence without a sign of change and without a value of its own is never likely enough.
     later = [sentence for sentence in _sentences(engine, record) if sentence.tells_change or sentence.frame is not None]
     if not later:
         return []
-    found: list[Found] = []
+    revised: list[RevisedStatement] = []
     candidates = _candidates(engine, record, home, frozenset[str]().union(*(sentence.terms for sentence in later)))
     last = max((record for record in candidates), key=lambda record: (record.at, record.created_at), default=None)
     for earlier in candidates:
@@ -55,8 +55,8 @@ def revised_by(engine: Engine, record: Record, home: Scope) -> list[Found]:
         adjacent = earlier is last and record.at - earlier.at <= _AT_ONCE
         best = best_pair(later, _sentences(engine, earlier), recent=recent, adjacent=adjacent)
         if best is not None and best[0] >= POSSIBLE:
-            found.append(Found(earlier, best[1], best[2], round(best[0], 3)))
-    return sorted(found, key=lambda revision: -revision.confidence)[:_MOST_REVISED]
+            revised.append(RevisedStatement(earlier, best[1], best[2], round(best[0], 3)))
+    return sorted(revised, key=lambda revision: -revision.confidence)[:_MOST_REVISED]
 
 
 def _sentences(engine: Engine, record: Record) -> tuple[Sentence, ...]:

@@ -66,7 +66,7 @@ def features(later: Sentence, earlier: Sentence, circumstances: Circumstances) -
     named = not shared.isdisjoint(later.names | earlier.names)
     own = later.by_self and earlier.by_self
     corrected = "corrected" in later.signals
-    found: dict[str, float] = {
+    values: dict[str, float] = {
         "always": 1,
         "shared terms": common,
         "shared part": len(shared) / max(1, min(len(later.terms), len(earlier.terms))),
@@ -113,7 +113,7 @@ def features(later: Sentence, earlier: Sentence, circumstances: Circumstances) -
         "later length": math.log1p(len(later.terms)),
         "earlier length": math.log1p(len(earlier.terms)),
     }
-    return {name: float(value) for name, value in found.items()} | {
+    return {name: float(value) for name, value in values.items()} | {
         f"signal {kind}": float(kind in later.signals) for kind in _KINDS
     }
 
@@ -133,12 +133,12 @@ def best_pair(
     telling = [sentence.tells_change for sentence in later]
     best: tuple[float, Sentence, Sentence] | None = None
     for place, sentence in enumerate(later):
-        announced = any(told for other, told in enumerate(telling) if other != place)
+        announced = any(tells for other, tells in enumerate(telling) if other != place)
         circumstances = Circumstances(recent=recent, adjacent=adjacent, announced=announced)
         for other in earlier:
-            found = likelihood(sentence, other, circumstances)
-            if best is None or found > best[0]:
-                best = found, sentence, other
+            probability = likelihood(sentence, other, circumstances)
+            if best is None or probability > best[0]:
+                best = probability, sentence, other
     return best
 
 

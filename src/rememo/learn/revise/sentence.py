@@ -79,19 +79,19 @@ class Sentence:
         return " ".join(self.text.translate(_QUOTES).lower().split()).rstrip(".!")
 
     @cached_property
-    def _said(self) -> str:
+    def _without_address(self) -> str:
         """Without the one who is spoken to."""
         return _ADDRESS.sub("", self.text)
 
     @cached_property
     def terms(self) -> frozenset[str]:
         """As they are indexed."""
-        return frozenset(self.terms_of(self._said))
+        return frozenset(self.terms_of(self._without_address))
 
     @cached_property
     def names(self) -> frozenset[str]:
         """The terms that are written like names."""
-        return frozenset(self.terms_of(" ".join(_NAME.findall(self._said))))
+        return frozenset(self.terms_of(" ".join(_NAME.findall(self._without_address))))
 
     @cached_property
     def signals(self) -> dict[SignalKind, str]:
@@ -173,16 +173,16 @@ class Sentence:
         match = _SUBJECT_VERB.search(self.plain)
         if match is None:
             return bool(_PAST_BE.search(self.plain))
-        known = FORMS.get(match[1])
-        if known is not None:
-            return known[1] == "past"
+        form = FORMS.get(match[1])
+        if form is not None:
+            return form[1] == "past"
         return match[1] in _PAST_VERBS or match[1].endswith("ed")
 
 
 def sentences_of(text: str, terms_of: Terms) -> tuple[Sentence, ...]:
     """Return the sentences of a text that state something."""
-    said = without_recalled(text)
-    return (_remembered if len(said) <= _LONGEST_REMEMBERED else _split)(said, terms_of)
+    own_text = without_recalled(text)
+    return (_remembered if len(own_text) <= _LONGEST_REMEMBERED else _split)(own_text, terms_of)
 
 
 def forget_sentences() -> None:
@@ -200,8 +200,8 @@ def _stated(sentence: str) -> str:
     """Return what a sentence states: of a question what is told before it, "We deploy with Jenkins, how do I …?"."""
     if not sentence.endswith("?"):
         return sentence
-    told, comma, asked = sentence.rpartition(", ")
-    return told if comma and _ASKS.match(asked) and _TELLS.match(told.lower()) else ""
+    statement, comma, question = sentence.rpartition(", ")
+    return statement if comma and _ASKS.match(question) and _TELLS.match(statement.lower()) else ""
 
 
 _remembered: Final = lru_cache(_REMEMBERED)(_split)

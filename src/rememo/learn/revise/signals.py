@@ -81,10 +81,10 @@ _ENDED: Final = re.compile(f"{TABLE[0].pattern.pattern}|{TABLE[1].pattern.patter
 
 def find_signals(sentence: str) -> dict[SignalKind, str]:
     """Return the signals that a plain sentence carries, each with its wording."""
-    found: Iterator[tuple[SignalKind, re.Match[str] | None]] = (
+    matches: Iterator[tuple[SignalKind, re.Match[str] | None]] = (
         (row.kind, row.pattern.search(sentence)) for row in TABLE
     )
-    return {kind: match.group().strip() for kind, match in found if match is not None}
+    return {kind: match.group().strip() for kind, match in matches if match is not None}
 
 
 def ended_words(sentence: str) -> str:

@@ -27,8 +27,8 @@ Values = Mapping[str, frozenset[str]]
 
 def find_values(sentence: str) -> Values:
     """Return the values in a plain sentence by their type; none of a type that it has not."""
-    found = {name: frozenset(pattern.findall(sentence)) for name, pattern in _PATTERNS.items()}
-    return {name: values for name, values in found.items() if values}
+    values_by_type = {name: frozenset(pattern.findall(sentence)) for name, pattern in _PATTERNS.items()}
+    return {name: values for name, values in values_by_type.items() if values}
 
 
 def differ(earlier: Values, later: Values) -> bool:

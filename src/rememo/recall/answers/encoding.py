@@ -86,11 +86,11 @@ class Encoder:
 
     def encode(self, question: ClaimQuestion, claims: Sequence[Claim]) -> EncodedClaims:
         """Return a question and the claims that may answer it as arrays."""
-        known: dict[str, _Word] = {}
-        asked = self._words(question.text, MOST_QUESTION_TOKENS, known)
-        stated = [self._words(claim.text, MOST_CLAIM_TOKENS, known) for claim in claims]
-        terms = frozenset(word.term for word in asked if word.term)
-        meanings = np.array([word.meaning for word in asked if word.term]).reshape(-1, self.vectors.shape[1])
+        words_by_text: dict[str, _Word] = {}
+        question_words = self._words(question.text, MOST_QUESTION_TOKENS, words_by_text)
+        stated = [self._words(claim.text, MOST_CLAIM_TOKENS, words_by_text) for claim in claims]
+        terms = frozenset(word.term for word in question_words if word.term)
+        meanings = np.array([word.meaning for word in question_words if word.term]).reshape(-1, self.vectors.shape[1])
         encoded: list[EncodedText] = []
         coverage = np.zeros((len(claims), 2), np.float32)
         for row, words in enumerate(stated):
@@ -102,18 +102,22 @@ class Encoder:
                 coverage[row] = best.mean(), best.min()
             encoded.append(self._encode_text(words, MOST_CLAIM_TOKENS, terms, nearness.max(axis=0, initial=0)))
         return EncodedClaims(
-            question=self._encode_text(asked, MOST_QUESTION_TOKENS, frozenset(), np.zeros(len(asked), np.float32)),
+            question=self._encode_text(
+                question_words, MOST_QUESTION_TOKENS, frozenset(), np.zeros(len(question_words), np.float32)
+            ),
             claims=encoded,
             features=np.concatenate([claim_features(question, claims), coverage], axis=1),
             relations=claim_relations(claims, encoded),
         )
 
-    def _encode_text(self, words: Sequence[_Word], most: int, asked: frozenset[str], nearness: Floats) -> EncodedText:
+    def _encode_text(
+        self, words: Sequence[_Word], most: int, question_terms: frozenset[str], nearness: Floats
+    ) -> EncodedText:
         tokens: list[int] = []
         flags: list[tuple[float, ...]] = []
         meaning = np.zeros(self.vectors.shape[1], np.float32)
         for word, near in zip(words, nearness.tolist(), strict=True):
-            occurs = bool(word.term) and word.term in asked
+            occurs = bool(word.term) and word.term in question_terms
             if word.term:
                 meaning += word.meaning
             for place, token in enumerate(word.tokens):
@@ -126,18 +130,18 @@ class Encoder:
             meaning=meaning / max(float(np.linalg.norm(meaning)), _LEAST_NORM),
         )
 
-    def _words(self, text: str, most: int, known: dict[str, _Word]) -> list[_Word]:
+    def _words(self, text: str, most: int, words_by_text: dict[str, _Word]) -> list[_Word]:
         """Return the first words of a text; each has at least one token, so what lies beyond `most` words is never looked at."""
         words: list[_Word] = []
         for match in islice(_WORD.finditer(text), most):
             written = match.group()
-            word = known.get(written)
+            word = words_by_text.get(written)
             if word is None:
                 tokens = self.tokenize(written.lower())
                 vector = np.add.reduce(self.vectors.take(tokens, 0), 0, np.float32)
                 meaning = vector / max(float(np.linalg.norm(vector)), _LEAST_NORM)
                 term = next(iter(self.stem(written)), "")
-                word = known[written] = _Word(tokens, (written[0].isupper(), written.isdigit()), term, meaning)
+                word = words_by_text[written] = _Word(tokens, (written[0].isupper(), written.isdigit()), term, meaning)
             words.append(word)
         return words
 

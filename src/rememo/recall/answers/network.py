@@ -55,16 +55,24 @@ class AnswerNetwork:
         return read[np.argsort(order)]
 
     def _read_together(self, question: EncodedText, claims: Sequence[EncodedText]) -> Floats:
-        asked = len(question.tokens)
-        length = asked + max(len(claim.tokens) for claim in claims)
+        question_length = len(question.tokens)
+        length = question_length + max(len(claim.tokens) for claim in claims)
         shape = (len(claims), length)
         tokens, mask = np.zeros(shape, np.int64), np.zeros((len(claims), length + 1), bool)
         flags = np.zeros((*shape, question.flags.shape[1]), np.float32)
         segments = np.zeros(shape, np.int64)
-        tokens[:, :asked], flags[:, :asked], segments[:, :asked] = question.tokens, question.flags, 1
+        tokens[:, :question_length], flags[:, :question_length], segments[:, :question_length] = (
+            question.tokens,
+            question.flags,
+            1,
+        )
         for row, claim in enumerate(claims):
-            end = asked + len(claim.tokens)
-            tokens[row, asked:end], flags[row, asked:end], segments[row, asked:end] = claim.tokens, claim.flags, 2
+            end = question_length + len(claim.tokens)
+            tokens[row, question_length:end], flags[row, question_length:end], segments[row, question_length:end] = (
+                claim.tokens,
+                claim.flags,
+                2,
+            )
             mask[row, : end + 1] = True  # the summary's place comes before the tokens
         vectors = self._vectors[tokens].astype(np.float32)
         states = (

@@ -57,8 +57,8 @@ class AnswerSelector:
 def reads_english(texts: Sequence[str]) -> bool:
     """Tell whether texts are English, by their stop words."""
     words = [word.lower() for text in texts for word in _WORD.findall(text)]
-    known = STOPWORDS["english"]
-    return sum(word in known for word in words) >= _ENGLISH * len(words)
+    stop_words = STOPWORDS["english"]
+    return sum(word in stop_words for word in words) >= _ENGLISH * len(words)
 
 
 @cache

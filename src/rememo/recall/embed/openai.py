@@ -13,7 +13,7 @@ from rememo.endpoint.client import Endpoint
 from rememo.errors import EmbeddingFailed, EmbeddingMismatch, InvalidInput, ModelFailed
 from rememo.model.health import Health
 from rememo.recall.embed.protocol import Embedded, Vector, embed_present
-from rememo.runtime.context_managers import ClosedAtEnd
+from rememo.runtime.closing import Closing
 from rememo.runtime.counters import counts
 from rememo.runtime.lru_cache import LruCache
 
@@ -34,7 +34,7 @@ class _Answer(NamedTuple):
     tokens: int
 
 
-class OpenAIEmbedder(ClosedAtEnd):
+class OpenAIEmbedder(Closing):
     """Embeds through an HTTP endpoint, in batches, with retries. Safe for threads; close it, or use it in ``with``.
 
     A write does not wait for it: the record is there at once, and a job fetches its vector. An endpoint that failed is
@@ -90,9 +90,14 @@ class OpenAIEmbedder(ClosedAtEnd):
     def of_name(cls, name: str, dimension: int, *, base_url: str, api_key: str | None) -> Self:
         """Return the one that has a name, given without its `openai/`; vectors made by it are those of that name."""
         model, _, max_chars = name.rpartition("~") if _CUT.search(name) else (name, "", str(_MOST_CHARS))
-        whole = model.removesuffix(f"@{dimension}")
+        base_model = model.removesuffix(f"@{dimension}")
         return cls(
-            whole, dimension, base_url=base_url, api_key=api_key, shorten=whole != model, max_chars=int(max_chars)
+            base_model,
+            dimension,
+            base_url=base_url,
+            api_key=api_key,
+            shorten=base_model != model,
+            max_chars=int(max_chars),
         )
 
     @property
@@ -133,8 +138,8 @@ class OpenAIEmbedder(ClosedAtEnd):
 
     def embed_question(self, text: str) -> Vector | None:
         """Return the vector to search with, asking once and not for long; questions asked before are remembered."""
-        if (known := self._questions.get(text)) is not None:
-            return known
+        if (remembered := self._questions.get(text)) is not None:
+            return remembered
         self._require_closed_circuit()
         try:
             [vector] = self._embedded([text], retries=0, timeout=self._question_timeout).vectors

@@ -5,12 +5,12 @@ from typing import Any, Final, cast
 
 from rememo.endpoint.client import Endpoint
 from rememo.errors import ModelFailed
-from rememo.runtime.context_managers import ClosedAtEnd
+from rememo.runtime.closing import Closing
 
 _PATH: Final = "/rerank"
 
 
-class EndpointReranker(ClosedAtEnd):
+class EndpointReranker(Closing):
     """A cross-encoder behind an HTTP endpoint. Safe for threads; close it, or use it in ``with``."""
 
     def __init__(
@@ -30,8 +30,8 @@ class EndpointReranker(ClosedAtEnd):
         body = {"model": self._model, "query": query, "documents": list(texts), "top_n": len(texts)}
         answer = self._endpoint.post(_PATH, body).body
         try:
-            found = cast("list[dict[str, Any]]", answer["results"])
-            scores = {int(result["index"]): float(result["relevance_score"]) for result in found}
+            results = cast("list[dict[str, Any]]", answer["results"])
+            scores = {int(result["index"]): float(result["relevance_score"]) for result in results}
             return [scores[place] for place in range(len(texts))]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelFailed(

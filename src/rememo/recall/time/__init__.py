@@ -24,29 +24,23 @@ _NO_ANCHORS: Mapping[str, date] = {}
 
 
 def find_times(
-    text: str,
-    at: datetime,
-    *,
-    lean: Lean = "past",
-    anchors: Mapping[str, date] | None = None,
-    day_first: bool | None = None,
+    text: str, at: datetime, *, lean: Lean = "past", anchors: Mapping[str, date] | None = None
 ) -> list[TimeMention]:
     """Return the time expressions of a text, from left to right, never overlapping.
 
     ``at`` is when the text was said (aware; its zone decides where days begin). ``lean`` says which Friday a bare "Friday"
     is. ``anchors`` gives days to names that only the caller knows ("my birthday"; birthdays and anniversaries return every
-    year, any other is that very day). ``day_first`` states the order of "05/07/2023", which is otherwise read only when
-    one order is possible. Raises InvalidInput when ``at`` has no zone, and nothing for any text.
+    year, any other is that very day). Raises InvalidInput when ``at`` has no zone, and nothing for any text.
     """
     if at.tzinfo is None:
         raise InvalidInput("`at` has no time zone; pass an aware datetime such as datetime.now(UTC)")
-    known = _NO_ANCHORS if anchors is None else anchors
+    anchor_days = _NO_ANCHORS if anchors is None else anchors
     lowered = text.lower()
-    if TRIGGERS.isdisjoint(_WORD.findall(lowered)) and not any(name.lower() in lowered for name in known):
+    if TRIGGERS.isdisjoint(_WORD.findall(lowered)) and not any(name.lower() in lowered for name in anchor_days):
         return []
-    reading = Reading(text, at, lean=lean, anchors=known, day_first=day_first)
-    found = (_mention(reading, at, expression) for expression in expressions(reading))
-    return [mention for mention in found if mention is not None]
+    reading = Reading(text, at, lean=lean, anchors=anchor_days)
+    mentions = (_mention(reading, at, expression) for expression in expressions(reading))
+    return [mention for mention in mentions if mention is not None]
 
 
 def _mention(reading: Reading, at: datetime, expression: Expression) -> TimeMention | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 
 from rememo.recall.time import words as vocabulary
-from rememo.recall.time.reading import Found, Reading
+from rememo.recall.time.reading import Parsed, Reading
 from rememo.recall.time.stretch import (
     DAY,
     Stretch,
@@ -76,7 +76,7 @@ def dated(reading: Reading, year: int | None, month: int, day: int) -> Stretch:
     return yearly(reading.at, reading.lean, lambda year: day_of(date(year, month, day)))
 
 
-def month(reading: Reading, index: int, *, opened: bool) -> Found:
+def month(reading: Reading, index: int, *, opened: bool) -> Parsed:
     """Read "May 7th, 2023", "May 2023", "May '23", "May 7-9", and a month alone where nothing else can be meant."""
     words = reading.words
     number = vocabulary.MONTHS[words[index]]
@@ -102,7 +102,7 @@ def month(reading: Reading, index: int, *, opened: bool) -> Found:
     return yearly(reading.at, reading.lean, lambda year: month_of(year, number)), after
 
 
-def _days_of_month(reading: Reading, number: int, first: int, after: int) -> Found:
+def _days_of_month(reading: Reading, number: int, first: int, after: int) -> Parsed:
     last = first
     if reading.words[after] in ("-", "to", "through") and (end := day_number(reading, after + 1)) and end[0] > first:
         last, after = end[0], end[1]
@@ -119,7 +119,7 @@ def skip_comma(reading: Reading, index: int, links: tuple[str, ...] = ()) -> int
     return index + 1 if reading.words[index] == "," or reading.words[index] in links else index
 
 
-def day_then_month(reading: Reading, index: int) -> Found:
+def day_then_month(reading: Reading, index: int) -> Parsed:
     """Read "7 May 2023", "the 3rd of June", "5-9 May"."""
     first = day_number(reading, index)
     if first is None:
@@ -143,25 +143,25 @@ def day_then_month(reading: Reading, index: int) -> Found:
     return stretch, after if year is None else after_year(reading, year_index)
 
 
-def day_alone(reading: Reading, index: int) -> Found:
+def day_alone(reading: Reading, index: int) -> Parsed:
     """Read "the 3rd" (the month by leaning) where no noun follows it."""
-    found = day_number(reading, index)
-    if found is None or not found[2] or reading.words[found[1]] not in vocabulary.AFTER_A_DAY_NUMBER:
+    parsed = day_number(reading, index)
+    if parsed is None or not parsed[2] or reading.words[parsed[1]] not in vocabulary.AFTER_A_DAY_NUMBER:
         return None
     at = reading.at
     for offset in range(4):
         year, month = divmod(at.year * 12 + at.month - 1 + (-offset if reading.lean == "past" else offset), 12)
         try:
-            stretch = day_of(date(year, month + 1, found[0]))
+            stretch = day_of(date(year, month + 1, parsed[0]))
         except ValueError:
             continue
         if stretch.start <= at if reading.lean == "past" else stretch.end > at:
-            return replace(stretch, floating="month"), found[1]
+            return replace(stretch, floating="month"), parsed[1]
     return None
 
 
-def written_date(reading: Reading, index: int) -> Found:
-    """Read a date of digits: "2023-05-07", "7.5.2023", and "05/07/2023" when only one order is possible or one was stated."""
+def written_date(reading: Reading, index: int) -> Parsed:
+    """Read a date of digits: "2023-05-07", "7.5.2023", and "05/17/2023", of which only one order is possible."""
     position = reading.starts[index]
     if match := _ISO.match(reading.text, position):
         year, month = int(match[1]), int(match[3])
@@ -171,20 +171,17 @@ def written_date(reading: Reading, index: int) -> Found:
         stretch = day_of(date(year, month, int(match[4])))
         return (stretch if match[5] is None else clock_on(stretch.start, int(match[5]), int(match[6]))), after
     match = _SLASHED.match(reading.text, position)
-    if match is None:
+    if match is None or match[4] is None:
         return None
     first, second, after = int(match[1]), int(match[3]), reading.index_at(index, match.end())
-    day_first = match[2] == "." or (first > NOON or (reading.day_first is True and second <= NOON))
-    if not day_first and second <= NOON and reading.day_first is None and first != second:
+    day_first = match[2] == "." or first > NOON
+    if not day_first and second <= NOON and first != second:
         return None
-    if match[4] is None and (match[2] == "." or reading.day_first is None):
-        return None
-    year = None if match[4] is None else _century(int(match[4]))
     day, month = (first, second) if day_first else (second, first)
-    return dated(reading, year, month, day), after
+    return dated(reading, _century(int(match[4])), month, day), after
 
 
-def year_alone(reading: Reading, index: int) -> Found:
+def year_alone(reading: Reading, index: int) -> Parsed:
     """Read "2023" after a preposition, "the 1990s", "the 90s"."""
     number = reading.number(index)
     if number is None:
@@ -249,11 +246,11 @@ def clock_alone(reading: Reading, hour: int, minute: int) -> Stretch:
     return replace(stretch, floating="day")
 
 
-def with_time(reading: Reading, found: Found) -> Found:
+def with_time(reading: Reading, parsed: Parsed) -> Parsed:
     """Add a part of the day or a time of day that follows a day: "Friday night", "tomorrow at 5", "May 7, 3pm"."""
-    if found is None or found[0].precision != "day" or found[0].end - found[0].start != DAY:
-        return found
-    stretch, after = found
+    if parsed is None or parsed[0].precision != "day" or parsed[0].end - parsed[0].start != DAY:
+        return parsed
+    stretch, after = parsed
     words = reading.words
     part = after + 2 if words[after] == "in" and words[after + 1] == "the" else after
     if words[part] in vocabulary.PARTS:
@@ -266,10 +263,10 @@ def with_time(reading: Reading, found: Found) -> Found:
         if time := clock(reading, start, bare=linked):
             narrowed = clock_on(stretch.start, time[0], time[1])
             return replace(narrowed, recurring=stretch.recurring, floating=stretch.floating), time[2]
-    return found
+    return parsed
 
 
-def weekday(reading: Reading, index: int, *, opened: bool) -> Found:
+def weekday(reading: Reading, index: int, *, opened: bool) -> Parsed:
     """Read "Friday", "Friday, May 7", "Fri" after a preposition."""
     word = reading.words[index]
     if word in vocabulary.SHORT_WEEKDAYS and (
@@ -283,18 +280,18 @@ def weekday(reading: Reading, index: int, *, opened: bool) -> Found:
     return replace(weekday_near(reading.today, vocabulary.WEEKDAYS[word], reading.lean), floating="week"), index + 1
 
 
-def weekday_date(reading: Reading, index: int) -> Found:
+def weekday_date(reading: Reading, index: int) -> Parsed:
     """Read the date that follows a weekday and says more than it: "Friday, May 7"."""
     after = skip_comma(reading, index + 1, ("the",))
     name = reading.words[after]
-    if name in vocabulary.MONTHS and (found := month(reading, after, opened=False)) and found[0].precision == "day":
-        return found
-    if found := day_then_month(reading, after + 1 if name == "the" else after):
-        return found
+    if name in vocabulary.MONTHS and (parsed := month(reading, after, opened=False)) and parsed[0].precision == "day":
+        return parsed
+    if parsed := day_then_month(reading, after + 1 if name == "the" else after):
+        return parsed
     return None
 
 
-def season(reading: Reading, index: int, *, opened: bool) -> Found:
+def season(reading: Reading, index: int, *, opened: bool) -> Parsed:
     """Read "summer 2019", "the summer of 2019", "in the fall"."""
     first_month = vocabulary.SEASONS[reading.words[index]]
     year_index = skip_comma(reading, index + 1, ("of",))
@@ -318,7 +315,7 @@ def holiday_at(reading: Reading, index: int) -> tuple[str, ...] | None:
     return next((phrase for phrase in choices if reading.has(index, phrase)), None)
 
 
-def holiday(reading: Reading, index: int) -> Found:
+def holiday(reading: Reading, index: int) -> Parsed:
     """Read "Christmas", "New Year's Eve 2022", and what the caller named as anchors ("my birthday")."""
     for phrase, day in reading.anchors.get(reading.words[index], ()):
         if reading.has(index, phrase):

@@ -19,7 +19,7 @@ from rememo.recall.time.dates import (
     year_alone,
 )  # fmt: skip
 from rememo.recall.time.mention import Direction
-from rememo.recall.time.reading import Found, Reading
+from rememo.recall.time.reading import Parsed, Reading
 from rememo.recall.time.relative import (
     ONE,
     Count,
@@ -60,12 +60,12 @@ def expressions(reading: Reading) -> Iterator[Expression]:
         word = words[index]
         if word in _STARTERS or word in reading.anchors or word[0].isdecimal():
             try:
-                found = _expression(reading, index)
+                parsed = _expression(reading, index)
             except (OverflowError, ValueError, StopIteration):
-                found = None  # a 30th of February, or years beyond the calendar: no time is meant
-            if found is not None:
-                yield found[0], found[1], index, found[2]
-                index = found[2]
+                parsed = None  # a 30th of February, or years beyond the calendar: no time is meant
+            if parsed is not None:
+                yield parsed[0], parsed[1], index, parsed[2]
+                index = parsed[2]
                 continue
         index += 1
 
@@ -82,28 +82,28 @@ def _expression(reading: Reading, index: int) -> tuple[Stretch, Direction, int] 
     if word in vocabulary.AFTER or word in vocabulary.BEFORE:
         return _directed(reading, index)
     if word in _LEADING:
-        found = _after_preposition(reading, index)
-        return None if found is None else (found[0], "in", found[1])
+        parsed = _after_preposition(reading, index)
+        return None if parsed is None else (parsed[0], "in", parsed[1])
     if word in ("earlier", "later"):
         return _rest_of(reading, index)
     links = ("to", "through", "-")
     opened = index > 0 and words[index - 1] in vocabulary.MONTH_OPENERS
-    found = core(reading, index, 0, opened=opened)
-    if found is None and (word.isdecimal() or word in vocabulary.MONTHS) and words[index + 1] in links:
-        found = _range(
+    parsed = core(reading, index, 0, opened=opened)
+    if parsed is None and (word.isdecimal() or word in vocabulary.MONTHS) and words[index + 1] in links:
+        parsed = _range(
             reading, core(reading, index, DEEPEST, opened=True), links, bare=True
         )  # "2019-2021", "March to June"
-    elif found is not None and words[found[1]] in links:
-        found = _range(reading, found, links, bare=True) or found
-    return None if found is None else (found[0], "in", found[1])
+    elif parsed is not None and words[parsed[1]] in links:
+        parsed = _range(reading, parsed, links, bare=True) or parsed
+    return None if parsed is None else (parsed[0], "in", parsed[1])
 
 
 def _directed(reading: Reading, index: int) -> tuple[Stretch, Direction, int] | None:
     word = reading.words[index]
-    found = core(reading, index + 1, 0, opened=True)
-    if found is None:
+    parsed = core(reading, index + 1, 0, opened=True)
+    if parsed is None:
         return None
-    stretch, after = found
+    stretch, after = parsed
     if word == "from":
         onwards = reading.words[after] in ("on", "onward", "onwards")
         return stretch, "after" if onwards else "in", after + onwards
@@ -112,16 +112,16 @@ def _directed(reading: Reading, index: int) -> tuple[Stretch, Direction, int] | 
     return (stretch if word in _UNTIL else replace(stretch, end=stretch.start, moment=None)), "before", after
 
 
-def _after_preposition(reading: Reading, index: int) -> Found:
+def _after_preposition(reading: Reading, index: int) -> Parsed:
     words = reading.words
-    if words[index] == "in" and (found := _ahead(reading, index + 1)):
-        return found
+    if words[index] == "in" and (parsed := _ahead(reading, index + 1)):
+        return parsed
     if words[index] in ("at", "around") and (time := clock(reading, index + 1, bare=words[index] == "at")):
         return _clock_then_day(reading, time)
     return core(reading, index + 1, 0, opened=True)
 
 
-def _ahead(reading: Reading, index: int) -> Found:
+def _ahead(reading: Reading, index: int) -> Parsed:
     """Read "(in) two weeks", "(in) a month's time"; "in a minute" is no time."""
     counted = count_at(reading, index)
     if counted is None:
@@ -139,7 +139,7 @@ def _ahead(reading: Reading, index: int) -> Found:
     return around(reading.at, unit, *count), after
 
 
-def _clock_then_day(reading: Reading, time: tuple[int, int, int]) -> Found:
+def _clock_then_day(reading: Reading, time: tuple[int, int, int]) -> Parsed:
     hour, minute, after = time
     start = after + 1 if reading.words[after] in ("on", ",") else after
     day = None if reading.words[start] in _LEADING else core(reading, start, DEEPEST, opened=start > after)
@@ -154,10 +154,10 @@ def _rest_of(reading: Reading, index: int) -> tuple[Stretch, Direction, int] | N
     """Read "earlier this year", "later today"."""
     if reading.words[index + 1] not in ("this", "today", "tonight"):
         return None
-    found = core(reading, index + 1, 0, opened=True)
-    if found is None:
+    parsed = core(reading, index + 1, 0, opened=True)
+    if parsed is None:
         return None
-    stretch, after = found
+    stretch, after = parsed
     if stretch.start < reading.at < stretch.end:
         stretch = (
             replace(stretch, end=reading.at)
@@ -167,7 +167,7 @@ def _rest_of(reading: Reading, index: int) -> tuple[Stretch, Direction, int] | N
     return stretch, "in", after
 
 
-def _range(reading: Reading, first: Found, links: tuple[str, ...], *, bare: bool) -> Found:
+def _range(reading: Reading, first: Parsed, links: tuple[str, ...], *, bare: bool) -> Parsed:
     """Join an expression with one that a link ties to it; both ends are meant. ``bare``: no "from" or "between" before."""
     if first is None or reading.words[first[1]] not in links or first[0].recurring:
         return None
@@ -210,7 +210,7 @@ def _moved(stretch: Stretch, unit: str, count: int) -> Stretch:
     return replace(stretch, start=shift(stretch.start, unit, count), end=shift(stretch.end, unit, count), moment=None)
 
 
-def core(reading: Reading, index: int, depth: int, *, opened: bool) -> Found:  # noqa: PLR0912 - one branch a kind of word
+def core(reading: Reading, index: int, depth: int, *, opened: bool) -> Parsed:  # noqa: PLR0912 - one branch a kind of word
     """Read one expression without a leading preposition. ``opened`` says that one stood before it."""
     words = reading.words
     word = words[index]
@@ -245,37 +245,37 @@ def core(reading: Reading, index: int, depth: int, *, opened: bool) -> Found:  #
     return inside(reading, with_time(reading, holiday(reading, index)))
 
 
-def _numeric(reading: Reading, index: int, depth: int, *, opened: bool) -> Found:
+def _numeric(reading: Reading, index: int, depth: int, *, opened: bool) -> Parsed:
     if reading.number(index) is None:
         return None
     if time := clock(reading, index, bare=False):
         return _clock_then_day(reading, time) if depth < DEEPEST else (clock_alone(reading, time[0], time[1]), time[2])
     for rule in (written_date, day_then_month):
-        if found := inside(reading, with_time(reading, rule(reading, index))):
-            return found
-    if found := _counted(reading, index, depth):
-        return found
+        if parsed := inside(reading, with_time(reading, rule(reading, index))):
+            return parsed
+    if parsed := _counted(reading, index, depth):
+        return parsed
     return year_alone(reading, index) if opened else None
 
 
-def _after_the(reading: Reading, index: int, depth: int, *, opened: bool) -> Found:  # noqa: PLR0912
+def _after_the(reading: Reading, index: int, depth: int, *, opened: bool) -> Parsed:  # noqa: PLR0912
     words = reading.words
     word = words[index]
     if word == "other" and words[index + 1] in ("day", "night", "week"):
         return Stretch(reading.today - 7 * DAY, reading.today, "week", reading.today - 3 * DAY), index + 2
-    if found := inside(reading, with_time(reading, day_then_month(reading, index))):
-        return found
+    if parsed := inside(reading, with_time(reading, day_then_month(reading, index))):
+        return parsed
     if word[:1].isdecimal() or word in vocabulary.ORDINALS:
-        if opened and (found := with_time(reading, day_alone(reading, index))):
-            return found
+        if opened and (parsed := with_time(reading, day_alone(reading, index))):
+            return parsed
         return year_alone(reading, index) if words[index + 1] == "s" else None
     if word == "'" and words[index + 2] == "s":
         return year_alone(reading, index + 1)
-    if word == "year" and (found := year_alone(reading, index + 1)):
-        return found
+    if word == "year" and (parsed := year_alone(reading, index + 1)):
+        return parsed
     if words[index + 1] == "before" and words[index + 2] == "last" and word not in vocabulary.PARTS:
-        found = named(reading, index, -2)
-        return None if found is None else (found[0], index + 3)
+        parsed = named(reading, index, -2)
+        return None if parsed is None else (parsed[0], index + 3)
     if words[index + 1] == "after" and words[index + 2] == "next" and word in vocabulary.UNITS:
         return calendar_unit(shift(reading.at, vocabulary.UNITS[word], 2), vocabulary.UNITS[word]), index + 3
     if word in vocabulary.UNITS:
@@ -291,24 +291,24 @@ def _after_the(reading: Reading, index: int, depth: int, *, opened: bool) -> Fou
     return with_time(reading, holiday(reading, index))
 
 
-def _stage(reading: Reading, index: int, depth: int) -> Found:
+def _stage(reading: Reading, index: int, depth: int) -> Parsed:
     """Read "early May", "mid-2019", "the end of the year"; "late" and "start" alone are no time."""
     words = reading.words
     first, last = vocabulary.STAGES[words[index]]
     after = index + 1
     if words[after] in ("-", "of", "in"):
         after += 1
-    found = None
+    parsed = None
     if words[after] == "the" and words[after + 1] in ("week", "month", "year", "decade"):
-        found = calendar_unit(reading.at, words[after + 1]), after + 2
+        parsed = calendar_unit(reading.at, words[after + 1]), after + 2
     elif depth < DEEPEST:
-        found = core(reading, after, DEEPEST, opened=True)
-    if found is None or found[0].precision not in ("week", "month", "season", "year", "decade"):
+        parsed = core(reading, after, DEEPEST, opened=True)
+    if parsed is None or parsed[0].precision not in ("week", "month", "season", "year", "decade"):
         return None
-    return third(found[0], first, last), found[1]
+    return third(parsed[0], first, last), parsed[1]
 
 
-def _counted(reading: Reading, index: int, depth: int) -> Found:
+def _counted(reading: Reading, index: int, depth: int) -> Parsed:
     """Read "two weeks ago", "3 days from now", "a week before Christmas"."""
     counted = count_at(reading, index)
     if counted is None:
@@ -329,7 +329,7 @@ def _counted(reading: Reading, index: int, depth: int) -> Found:
     return _composed(reading, unit, count, after, depth)
 
 
-def _composed(reading: Reading, unit: str, count: Count, index: int, depth: int) -> Found:
+def _composed(reading: Reading, unit: str, count: Count, index: int, depth: int) -> Parsed:
     words = reading.words
     prior = words[index] == "prior" and words[index + 1] == "to"
     if depth >= DEEPEST or not (prior or words[index] in ("before", "after", "from", "until")):
@@ -349,7 +349,7 @@ def _composed(reading: Reading, unit: str, count: Count, index: int, depth: int)
     return replace(_moved(stretch, unit, steps), floating=""), after
 
 
-def _definite(reading: Reading, index: int, depth: int) -> Found:
+def _definite(reading: Reading, index: int, depth: int) -> Parsed:
     """Read "the day before yesterday", "the week of May 7", "the week after Christmas"."""
     words = reading.words
     unit = vocabulary.UNITS[words[index]]
@@ -357,10 +357,10 @@ def _definite(reading: Reading, index: int, depth: int) -> Found:
     if words[index].endswith("s") or unit in ("minute", "hour") or depth >= DEEPEST:
         return None
     if link == "of" and unit in ("week", "weekend", "month"):
-        found = core(reading, index + 2, depth + 1, opened=True)
-        if found is None or found[0].precision != "day":
+        parsed = core(reading, index + 2, depth + 1, opened=True)
+        if parsed is None or parsed[0].precision != "day":
             return None
-        return calendar_unit(found[0].start, unit), found[1]
+        return calendar_unit(parsed[0].start, unit), parsed[1]
     if link not in ("before", "after"):
         return None
     if unit == "day":

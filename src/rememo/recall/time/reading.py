@@ -12,27 +12,24 @@ _LOOKAHEAD = 12
 _PLAIN = {"\u2019": "'", "\u2013": "-", "\u2014": "-"}
 LONGEST_NUMBER = 4
 
-Found = tuple[Stretch, int] | None
+Parsed = tuple[Stretch, int] | None
 """What a rule read and the index of the first word after it."""
 
 
 class Reading:
     """The words of one text. ``words`` is lower-cased and padded with empty strings, so that rules may look ahead."""
 
-    def __init__(
-        self, text: str, at: datetime, *, lean: Lean, anchors: Mapping[str, date], day_first: bool | None
-    ) -> None:
+    def __init__(self, text: str, at: datetime, *, lean: Lean, anchors: Mapping[str, date]) -> None:
         self.text = text
         self.at = at.replace(tzinfo=None)
         self.today = midnight(self.at.date())
         self.lean: Lean = lean
-        self.day_first = day_first
-        found = list(_TOKEN.finditer(text))
-        self.count = len(found)
-        self.raw = [token.group() for token in found]
+        tokens = list(_TOKEN.finditer(text))
+        self.count = len(tokens)
+        self.raw = [token.group() for token in tokens]
         self.words = [_PLAIN.get(token) or token.lower() for token in self.raw] + [""] * _LOOKAHEAD
-        self.starts = [token.start() for token in found]
-        self.ends = [token.end() for token in found]
+        self.starts = [token.start() for token in tokens]
+        self.ends = [token.end() for token in tokens]
         self.anchors: dict[str, list[tuple[tuple[str, ...], date]]] = {}
         for phrase, day in anchors.items():
             words = tuple(token.lower() for token in _TOKEN.findall(phrase))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from rememo.recall.time import words as vocabulary
 from rememo.recall.time.dates import clock, clock_on, holiday_at, holiday_of, weekday_date, with_time, year_at
-from rememo.recall.time.reading import Found, Reading
+from rememo.recall.time.reading import Parsed, Reading
 from rememo.recall.time.stretch import (
     DAY,
     WEEK,
@@ -47,15 +47,15 @@ def count_at(reading: Reading, index: int) -> tuple[Count, int] | None:
 
 
 def _plain_count(reading: Reading, index: int) -> Count | None:
-    if (known := vocabulary.NUMBERS.get(reading.words[index])) is not None:
-        return known
+    if (count := vocabulary.NUMBERS.get(reading.words[index])) is not None:
+        return count
     number = reading.number(index)
     if number is None or not number or len(reading.words[index]) > LONGEST_COUNT:
         return None
     return number, number, number
 
 
-def simple_day(reading: Reading, index: int) -> Found:
+def simple_day(reading: Reading, index: int) -> Parsed:
     """Read yesterday, today, tonight, tomorrow, with what part of the day follows."""
     word = reading.words[index]
     if word == "tonight":
@@ -67,7 +67,7 @@ def simple_day(reading: Reading, index: int) -> Found:
     return with_time(reading, (day_of(reading.today + DAY * offset), index + 1))
 
 
-def named(reading: Reading, index: int, offset: int) -> Found:  # noqa: PLR0912 - one branch for each kind of name
+def named(reading: Reading, index: int, offset: int) -> Parsed:  # noqa: PLR0912 - one branch for each kind of name
     """Read what follows "last" (-1), "this" (0) or "next" (1): a unit, weekday, month, season, part of the day, holiday."""
     word = reading.words[index]
     at, today = reading.at, reading.today
@@ -90,12 +90,12 @@ def named(reading: Reading, index: int, offset: int) -> Found:  # noqa: PLR0912 
         if (stated := weekday_date(reading, index)) is not None:
             return with_time(reading, stated)
         if offset < 0:
-            found = day_of(weekday_near(today, weekday, "past").start + WEEK * (offset + 1))
+            day = day_of(weekday_near(today, weekday, "past").start + WEEK * (offset + 1))
         else:
-            found = day_of(today + DAY * (weekday - today.weekday()) + WEEK * offset)
-            if offset == 0 and reading.lean == "future" and found.end <= at:
-                found = day_of(found.start + WEEK)
-        return with_time(reading, (found, after))
+            day = day_of(today + DAY * (weekday - today.weekday()) + WEEK * offset)
+            if offset == 0 and reading.lean == "future" and day.end <= at:
+                day = day_of(day.start + WEEK)
+        return with_time(reading, (day, after))
     if word in vocabulary.MONTHS:
         if year_at(reading, after) is not None:
             return None
@@ -111,7 +111,7 @@ def named(reading: Reading, index: int, offset: int) -> Found:  # noqa: PLR0912 
     return None
 
 
-def deictic(reading: Reading, index: int) -> Found:
+def deictic(reading: Reading, index: int) -> Parsed:
     """Read "last week", "this past weekend", "the past two months", "next few days", "earlier this year"."""
     words = reading.words
     word = words[index]
@@ -136,11 +136,11 @@ def _rolling(reading: Reading, unit: str, count: int) -> Stretch:
     return Stretch(min(other, reading.at), max(other, reading.at), precision)
 
 
-def refined(reading: Reading, found: Found) -> Found:
+def refined(reading: Reading, parsed: Parsed) -> Parsed:
     """Narrow a week to a weekday and a year to a month or season said after it: "last week on Tuesday"."""
-    if found is None or found[0].precision not in ("week", "year"):
-        return found
-    stretch, after = found
+    if parsed is None or parsed[0].precision not in ("week", "year"):
+        return parsed
+    stretch, after = parsed
     words = reading.words
     name = after + 1 if words[after] in ("on", "in") else after
     if (
@@ -151,32 +151,32 @@ def refined(reading: Reading, found: Found) -> Found:
         return with_time(reading, (day_of(stretch.start + DAY * vocabulary.WEEKDAYS[words[name]]), name + 1))
     if stretch.precision == "year" and name > after and words[name] in vocabulary.MONTHS:
         return month_of(stretch.start.year, vocabulary.MONTHS[words[name]]), name + 1
-    return found
+    return parsed
 
 
-def inside(reading: Reading, found: Found) -> Found:
+def inside(reading: Reading, parsed: Parsed) -> Parsed:
     """Place a weekday in a week and a month or season in a year said after it: "Tuesday of next week", "May last year"."""
-    if found is None or found[0].floating not in ("week", "year"):
-        return found
-    stretch, after = found
+    if parsed is None or parsed[0].floating not in ("week", "year"):
+        return parsed
+    stretch, after = parsed
     words = reading.words
     index = after + 1 if words[after] == "of" else after
     index += words[index] == "the"
     if words[index] not in vocabulary.DEICTIC or words[index] == "following":
-        return found
-    whole = named(reading, index + 1, vocabulary.DEICTIC[words[index]])
-    if whole is None:
-        return found
-    if stretch.floating == "week" and whole[0].precision == "week":
-        return with_time(reading, (day_of(whole[0].start + DAY * stretch.start.weekday()), whole[1]))
-    if stretch.floating == "year" and whole[0].precision == "year":
-        years = whole[0].start.year - stretch.start.year
+        return parsed
+    period = named(reading, index + 1, vocabulary.DEICTIC[words[index]])
+    if period is None:
+        return parsed
+    if stretch.floating == "week" and period[0].precision == "week":
+        return with_time(reading, (day_of(period[0].start + DAY * stretch.start.weekday()), period[1]))
+    if stretch.floating == "year" and period[0].precision == "year":
+        years = period[0].start.year - stretch.start.year
         moved = Stretch(shift(stretch.start, "year", years), shift(stretch.end, "year", years), stretch.precision)
-        return with_time(reading, (moved, whole[1]))
-    return found
+        return with_time(reading, (moved, period[1]))
+    return parsed
 
 
-def recurring(reading: Reading, index: int) -> Found:
+def recurring(reading: Reading, index: int) -> Parsed:
     """Read "every Monday (and Thursday)", "every other week", "on Mondays", "daily"."""
     words = reading.words
     word = words[index]
@@ -202,12 +202,12 @@ def recurring(reading: Reading, index: int) -> Found:
         return replace(hours_of(reading.today, *vocabulary.PARTS[name]), recurring=True), after + 1
     if (unit := vocabulary.UNITS.get(name)) is not None and unit not in ("minute", "hour"):
         return replace(calendar_unit(reading.at, unit), recurring=True), after + 1
-    found = (
+    parsed = (
         named(reading, after, 0)
         if name in vocabulary.MONTHS or name in vocabulary.SEASONS or holiday_at(reading, after)
         else None
     )
-    return None if found is None else (replace(found[0], recurring=True), found[1])
+    return None if parsed is None else (replace(parsed[0], recurring=True), parsed[1])
 
 
 def _workdays(reading: Reading, word: str) -> Stretch:
@@ -218,7 +218,7 @@ def _workdays(reading: Reading, word: str) -> Stretch:
     return Stretch(week.start, saturday, "week", recurring=True)
 
 
-def times_a_unit(reading: Reading, index: int) -> Found:
+def times_a_unit(reading: Reading, index: int) -> Parsed:
     """Read "once a week", "three times a month", "twice per day"."""
     words = reading.words
     after = index + 1
@@ -233,10 +233,10 @@ def times_a_unit(reading: Reading, index: int) -> Found:
     return replace(calendar_unit(reading.at, unit), recurring=True), after + 2
 
 
-def _more_weekdays(reading: Reading, found: Found) -> Found:
-    if found is None:
+def _more_weekdays(reading: Reading, parsed: Parsed) -> Parsed:
+    if parsed is None:
         return None
-    stretch, after = found
+    stretch, after = parsed
     words = reading.words
     while words[after] in (",", "and", "&"):
         name = after + 2 if words[after + 1] in ("and", "&") else after + 1

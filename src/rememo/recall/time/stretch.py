@@ -127,11 +127,11 @@ def _window(moment: datetime, unit: str) -> Stretch:
     return calendar_unit(moment, unit)
 
 
-def third(whole: Stretch, first: int, last: int) -> Stretch:
+def third(stretch: Stretch, first: int, last: int) -> Stretch:
     """Return thirds of a stretch, cut at midnights."""
-    days = max((whole.end - whole.start).days, 3)
-    start, end = (whole.start + DAY * round(days * part / 3) for part in (first, last))
-    return replace(whole, start=start, end=end, moment=None)
+    days = max((stretch.end - stretch.start).days, 3)
+    start, end = (stretch.start + DAY * round(days * part / 3) for part in (first, last))
+    return replace(stretch, start=start, end=end, moment=None)
 
 
 def weekday_near(today: datetime, weekday: int, lean: Lean) -> Stretch:
@@ -145,10 +145,10 @@ def weekday_near(today: datetime, weekday: int, lean: Lean) -> Stretch:
 def yearly(at: datetime, lean: Lean, make: Callable[[int], Stretch]) -> Stretch:
     """Choose among the same stretch of neighbouring years: the latest begun, or the first not yet over."""
     if lean == "past":
-        found = next(stretch for stretch in map(make, range(at.year, at.year - 10, -1)) if stretch.start <= at)
+        chosen = next(stretch for stretch in map(make, range(at.year, at.year - 10, -1)) if stretch.start <= at)
     else:
-        found = next(stretch for stretch in map(make, range(at.year - 1, at.year + 10)) if stretch.end > at)
-    return replace(found, floating="year")
+        chosen = next(stretch for stretch in map(make, range(at.year - 1, at.year + 10)) if stretch.end > at)
+    return replace(chosen, floating="year")
 
 
 def yearly_beside(at: datetime, offset: int, make: Callable[[int], Stretch]) -> Stretch:

@@ -1,5 +1,7 @@
 """The words of the grammar: English time vocabulary, all in lower case."""
 
+from rememo.text.wordlists import word_list, word_set
+
 UNITS: dict[str, str] = {
     "minute": "minute", "minutes": "minute", "min": "minute", "mins": "minute",
     "hour": "hour", "hours": "hour", "hr": "hour", "hrs": "hour",
@@ -17,28 +19,10 @@ UNITS: dict[str, str] = {
 NUMBERS: dict[str, tuple[int, int, int]] = {
     word: (value, value, value)
     for value, word in enumerate(
-        [
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ],
+        word_list(
+            "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen",
+            "eighteen nineteen twenty",
+        ),
         start=1,
     )
 }
@@ -58,26 +42,7 @@ MONTHS: dict[str, int] = {
     for name in names.split()
 }  # fmt: skip
 
-AMBIGUOUS_MONTHS = frozenset(
-    {
-        "may",
-        "march",
-        "mar",
-        "april",
-        "june",
-        "august",
-        "jan",
-        "dec",
-        "sep",
-        "oct",
-        "nov",
-        "jun",
-        "jul",
-        "aug",
-        "feb",
-        "apr",
-    }
-)
+AMBIGUOUS_MONTHS = word_set("may march mar april june august jan dec sep oct nov jun jul aug feb apr")
 """Months that are also verbs, names or fragments: they need a preposition or a number beside them."""
 
 WEEKDAYS: dict[str, int] = {
@@ -135,28 +100,10 @@ MONTH_OPENERS = (
 ORDINALS: dict[str, int] = {
     word: number
     for number, word in enumerate(
-        [
-            "first",
-            "second",
-            "third",
-            "fourth",
-            "fifth",
-            "sixth",
-            "seventh",
-            "eighth",
-            "ninth",
-            "tenth",
-            "eleventh",
-            "twelfth",
-            "thirteenth",
-            "fourteenth",
-            "fifteenth",
-            "sixteenth",
-            "seventeenth",
-            "eighteenth",
-            "nineteenth",
-            "twentieth",
-        ],
+        word_list(
+            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth",
+            "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth",
+        ),
         start=1,
     )
 }

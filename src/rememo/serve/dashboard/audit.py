@@ -25,14 +25,14 @@ def audit_page(visit: Visit) -> tuple[str, dict[str, Any]]:
         operation=query.get("operation"), up_to=up_to, limit=_PAGE_SIZE + 1,
     )  # fmt: skip
     page = entries[-_PAGE_SIZE:]
-    whole = visit.may("read", "tenant")
+    sees_tenant = visit.may("read", "tenant")
     return "audit.html", {
         "lines": [(line, summarise(line.detail)) for line in reversed(page)],
         "named": _NAMED,
         "linked": _LINKED,
         "older": page[0].number - 1 if len(entries) > _PAGE_SIZE else None,
         "on": view_of(visit.service.memory).engine.audit is not None,
-        "head": memory.audit.head() if whole else None,
+        "head": memory.audit.head() if sees_tenant else None,
         "checked": _verify_chain(visit) if "check" in query else None,
     }
 

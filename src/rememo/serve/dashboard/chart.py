@@ -66,5 +66,5 @@ def _segments(counts: Sequence[int], most: int) -> tuple[ChartSegment, ...]:
 
 def equal_steps(first: datetime, last: datetime, number: int) -> list[datetime]:
     """Return equidistant times, one more than the number of intervals."""
-    whole = last - first
-    return [first + whole * index / number for index in range(number + 1)]
+    span = last - first
+    return [first + span * index / number for index in range(number + 1)]

@@ -26,7 +26,7 @@ COUNT_TEXTS: Final = {
     "sessions": "saved sessions that lost it",
     "sessions_removed": "saved sessions that were removed",
     "job_errors": "errors of jobs that quoted it",
-    "audit_lines": "lines of the audit trail that lost what told of it",
+    "audit_lines": "lines of the audit trail that were redacted",
 }
 
 

@@ -48,19 +48,19 @@ class FlashSigner:
         self._fallback = fallback
         self._cached_secret: bytes | None = None
 
-    def of(self, done: Flash, key: str) -> str:
+    def of(self, flash: Flash, key: str) -> str:
         """Return the signed token of a flash message, valid for one key."""
-        at = None if done.at is None else to_micros(done.at)
-        payload = dump_json([done.message[:_LONGEST], done.tenant, at]).encode()
+        at = None if flash.at is None else to_micros(flash.at)
+        payload = dump_json([flash.message[:_LONGEST], flash.tenant, at]).encode()
         return urlsafe_b64encode(self._sign(f"done {key}", payload) + payload).decode().rstrip("=")
 
     def read(self, mark: str, key: str) -> Flash | None:
         """Return the flash message of a token; None when its signature is not valid for the key."""
         try:
-            whole = urlsafe_b64decode(mark.encode("ascii") + b"=" * (-len(mark) % 4))
+            decoded = urlsafe_b64decode(mark.encode("ascii") + b"=" * (-len(mark) % 4))
         except ValueError:
             return None
-        signature, payload = whole[:_SIGNATURE], whole[_SIGNATURE:]
+        signature, payload = decoded[:_SIGNATURE], decoded[_SIGNATURE:]
         if not hmac.compare_digest(signature, self._sign(f"done {key}", payload)):
             return None
         message, tenant, at = json.loads(payload)

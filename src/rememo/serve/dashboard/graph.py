@@ -53,7 +53,7 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     now = visit.time("known_at") or visit.now
     visit.begin()
     latest = _read_edges(memory, valid_at)
-    degrees = Counter(end for tie in latest for end in tie.ends)
+    degrees = Counter(end for edge in latest for end in edge.ends)
     names = _display_names(latest)
     choices = [names[end] for end, _ in sorted(degrees.items(), key=lambda item: (-item[1], item[0]))[:_CHOICES]]
     entity = visit.query.get("entity", "").strip()
@@ -66,11 +66,15 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     inner, outer, left_out = _select_nodes(memory, folded(centre), direct, valid_at)
     drawn = {folded(centre), *inner, *(name for some in outer.values() for name in some)}
     ties = sorted(
-        (tie for tie in {tie.record.id: tie for tie in [*direct, *left_out.ties]}.values() if set(tie.ends) <= drawn),
+        (
+            edge
+            for edge in {edge.record.id: edge for edge in [*direct, *left_out.ties]}.values()
+            if set(edge.ends) <= drawn
+        ),
         key=_by_strength,
     )
     names = _display_names(ties) | {folded(centre): centre}
-    spots = layout_nodes(
+    positions = layout_nodes(
         centre,
         [names[name] for name in inner],
         {names[name]: [names[other] for other in some] for name, some in outer.items()},
@@ -78,14 +82,14 @@ def graph_page(visit: Visit) -> tuple[str, dict[str, Any]]:
     return "graph.html", {
         **form,
         "centre": centre,
-        "nodes": [(spot, _short_name(spot)) for spot in spots],
-        "lines": _draw_lines(spots, ties),
+        "nodes": [(position, _short_name(position)) for position in positions],
+        "lines": _draw_lines(positions, ties),
         "ties": ties[:_LISTED],
         "unlisted": max(0, len(ties) - _LISTED),
         "undrawn": left_out.direct,
         "undrawn_further": left_out.further,
         "many": len(direct) >= _READ,
-        "frame": " ".join(f"{number:g}" for number in view_box(spots)),
+        "frame": " ".join(f"{number:g}" for number in view_box(positions)),
     }
 
 
@@ -106,42 +110,42 @@ def _select_nodes(
     inner = near[:_INNER]
     further = _edges_around(memory, inner, valid_at) if inner else []
     seen = {centre, *near}
-    rest = [tie for tie in sorted(further, key=_by_strength) if len(set(tie.ends) - seen) == 1]
-    outside = list(dict.fromkeys(end for tie in rest for end in tie.ends if end not in seen))
+    rest = [edge for edge in sorted(further, key=_by_strength) if len(set(edge.ends) - seen) == 1]
+    outside = list(dict.fromkeys(end for edge in rest for end in edge.ends if end not in seen))
     outer: dict[str, list[str]] = {}
     for name in outside[:_OUTER]:
-        tie = next(tie for tie in rest if name in tie.ends)
-        holder = next(end for end in tie.ends if end != name)
+        edge = next(edge for edge in rest if name in edge.ends)
+        holder = next(end for end in edge.ends if end != name)
         if holder in inner:
             outer.setdefault(holder, []).append(name)
     return inner, outer, _LeftOut(ties=further, direct=len(near) - len(inner), further=max(0, len(outside) - _OUTER))
 
 
-def _neighbours(ties: Iterable[GraphEdge], names: set[str]) -> list[str]:
+def _neighbours(edges: Iterable[GraphEdge], names: set[str]) -> list[str]:
     """Return the other ends, strongest first."""
-    return list(dict.fromkeys(end for tie in sorted(ties, key=_by_strength) for end in tie.ends if end not in names))
+    return list(dict.fromkeys(end for edge in sorted(edges, key=_by_strength) for end in edge.ends if end not in names))
 
 
-def _by_strength(tie: GraphEdge) -> tuple[float, str, str, str]:
-    return -tie.strength, *tie.ends, tie.type
+def _by_strength(edge: GraphEdge) -> tuple[float, str, str, str]:
+    return -edge.strength, *edge.ends, edge.type
 
 
-def _display_names(ties: Iterable[GraphEdge]) -> dict[str, str]:
+def _display_names(edges: Iterable[GraphEdge]) -> dict[str, str]:
     """Return the written form of each normalised name."""
-    return {folded(name): name for tie in ties for name in (tie.target, tie.entity)}
+    return {folded(name): name for edge in edges for name in (edge.target, edge.entity)}
 
 
-def _draw_lines(spots: Sequence[NodePosition], ties: Sequence[GraphEdge]) -> list[dict[str, Any]]:
+def _draw_lines(positions: Sequence[NodePosition], edges: Sequence[GraphEdge]) -> list[dict[str, Any]]:
     """Return one line for each connected pair, as wide as its strongest edge."""
-    where = {folded(spot.name): spot for spot in spots}
+    where = {folded(position.name): position for position in positions}
     pairs: dict[tuple[str, ...], list[GraphEdge]] = {}
-    for tie in ties:
-        pairs.setdefault(tuple(sorted(tie.ends)), []).append(tie)
-    are_labelled = sum(spot.ring == 1 for spot in spots) <= _LABELLED
+    for edge in edges:
+        pairs.setdefault(tuple(sorted(edge.ends)), []).append(edge)
+    are_labelled = sum(position.ring == 1 for position in positions) <= _LABELLED
     lines: list[dict[str, Any]] = []
     for (first, other), between in pairs.items():
         a, b = where[first], where[other]
-        types = ", ".join(dict.fromkeys(tie.type.replace("_", " ") for tie in between))
+        types = ", ".join(dict.fromkeys(edge.type.replace("_", " ") for edge in between))
         lines.append(
             {
                 "a": a, "b": b, "width": round(1 + 5 * between[0].strength, 1), "says": label(types),
@@ -152,13 +156,13 @@ def _draw_lines(spots: Sequence[NodePosition], ties: Sequence[GraphEdge]) -> lis
     return lines
 
 
-def _short_name(spot: NodePosition) -> str:
-    name = label(spot.name)
-    return name if len(name) <= _SHORT or not spot.ring else name[: _SHORT - 1] + "…"
+def _short_name(position: NodePosition) -> str:
+    name = label(position.name)
+    return name if len(name) <= _SHORT or not position.ring else name[: _SHORT - 1] + "…"
 
 
-def _slider(ties: Sequence[GraphEdge], valid_at: datetime | None, now: datetime) -> dict[str, int]:
-    begin = min([now, *(tie.first for tie in ties if tie.first is not None)])
+def _slider(edges: Sequence[GraphEdge], valid_at: datetime | None, now: datetime) -> dict[str, int]:
+    begin = min([now, *(edge.first for edge in edges if edge.first is not None)])
     begin = begin if valid_at is None else min(begin, valid_at)
     return {"begin": int(begin.timestamp()), "end": int(now.timestamp()), "at": int((valid_at or now).timestamp())}
 
@@ -168,8 +172,8 @@ def _slider(ties: Sequence[GraphEdge], valid_at: datetime | None, now: datetime)
 
 def _edges_around(memory: Memory, names: Sequence[str], valid_at: datetime | None) -> list[GraphEdge]:
     """Return the edges from or to some names."""
-    edges = [tie for end in (0, 1) for tie in _read_edges(memory, valid_at, end, names)]
-    return list({tie.record.id: tie for tie in edges}.values())
+    edges = [edge for end in (0, 1) for edge in _read_edges(memory, valid_at, end, names)]
+    return list({edge.record.id: edge for edge in edges}.values())
 
 
 def _read_edges(memory: Memory, valid_at: datetime | None, end: int = 0, names: Sequence[str] = ()) -> list[GraphEdge]:
@@ -178,21 +182,21 @@ def _read_edges(memory: Memory, valid_at: datetime | None, end: int = 0, names: 
     Valid at a time are relationships added by hand before it, and those of facts that are valid then: a learned
     relationship lasts only as long as its facts.
     """
-    ties = [
-        tie
+    edges = [
+        edge
         for record in _read_records(memory, "relationship", "entity target", end, names)
-        if (tie := _edge_from_record(record)) is not None
+        if (edge := _edge_from_record(record)) is not None
     ]
     if valid_at is None:
-        return ties
-    by_hand = [tie for tie in ties if tie.by_hand and (tie.first is None or tie.first <= valid_at)]
-    by_hand_keys = {(*tie.ends, tie.type) for tie in by_hand}
-    strengths = {(*tie.ends, tie.type): tie.strength for tie in ties}
+        return edges
+    by_hand = [edge for edge in edges if edge.by_hand and (edge.first is None or edge.first <= valid_at)]
+    by_hand_keys = {(*edge.ends, edge.type) for edge in by_hand}
+    strengths = {(*edge.ends, edge.type): edge.strength for edge in edges}
     facts = _read_records(memory, "fact", "subject object", end, names, valid_at=valid_at)
     learned = [
-        tie
+        edge
         for fact in facts
-        if (tie := _edge_from_fact(fact, strengths)) is not None and (*tie.ends, tie.type) not in by_hand_keys
+        if (edge := _edge_from_fact(fact, strengths)) is not None and (*edge.ends, edge.type) not in by_hand_keys
     ]
     return [*by_hand, *learned]
 

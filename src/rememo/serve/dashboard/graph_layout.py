@@ -34,26 +34,26 @@ class NodePosition:
 
 def layout_nodes(centre: str, inner: Sequence[str], outer: Mapping[str, Sequence[str]]) -> list[NodePosition]:
     """Return the positions of the centre, the inner ring, and the outer nodes of each inner one, in the order given."""
-    spots = [NodePosition(name=centre, ring=0, x=0.0, y=0.0, turn=None, left=False)]
+    positions = [NodePosition(name=centre, ring=0, x=0.0, y=0.0, turn=None, left=False)]
     shares = [max(1, len(outer.get(name, ()))) for name in inner]
-    whole, passed = sum(shares) or 1, 0
+    total, passed = sum(shares) or 1, 0
     level = len(inner) <= _LEVEL
     for name, share in zip(inner, shares, strict=True):
-        spots.append(_position(name, 1, (passed + share / 2) / whole, level=level))
+        positions.append(_position(name, 1, (passed + share / 2) / total, level=level))
         hanging = outer.get(name, ())
         for number, other in enumerate(hanging):
-            spots.append(_position(other, 2, (passed + (number + 0.5) * share / len(hanging)) / whole, level=False))
+            positions.append(_position(other, 2, (passed + (number + 0.5) * share / len(hanging)) / total, level=False))
         passed += share
-    return spots
+    return positions
 
 
-def view_box(spots: Sequence[NodePosition]) -> tuple[float, float, float, float]:
+def view_box(positions: Sequence[NodePosition]) -> tuple[float, float, float, float]:
     """Return the SVG view box that contains every node and name: left, top, width and height."""
-    room = [_TURNED if spot.turn is not None else _LABEL_SPACE for spot in spots]
-    left = min(spot.x - more for spot, more in zip(spots, room, strict=True))
-    right = max(spot.x + more for spot, more in zip(spots, room, strict=True))
-    top = min(spot.y - more for spot, more in zip(spots, room, strict=True))
-    bottom = max(spot.y + more for spot, more in zip(spots, room, strict=True))
+    room = [_TURNED if position.turn is not None else _LABEL_SPACE for position in positions]
+    left = min(position.x - more for position, more in zip(positions, room, strict=True))
+    right = max(position.x + more for position, more in zip(positions, room, strict=True))
+    top = min(position.y - more for position, more in zip(positions, room, strict=True))
+    bottom = max(position.y + more for position, more in zip(positions, room, strict=True))
     return left, top, round(right - left, 1), round(bottom - top, 1)
 
 

@@ -22,10 +22,10 @@ _SPANS: Final = (("a day", timedelta(days=1)), ("30 days", timedelta(days=30)))
 def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     """Return the overview; for an empty memory, the page that explains it."""
     memory = visit.memory
-    whole = not visit.narrowed and visit.may("read", "tenant")
+    sees_tenant = not visit.narrowed and visit.may("read", "tenant")
     visit.begin()
     engine = view_of(memory).engine
-    stats = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False) if whole else None
+    stats = engine.store.stats(memory.bound.tenant, engine.now(), vectors=False) if sees_tenant else None
     quarantined = memory.quarantine.count()
     kinds = (
         {kind: memory.count(kind=kind) for kind in LISTED}
@@ -40,7 +40,7 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
     conflicts = memory.facts.conflicts()
     series = _chart_series([kind for kind, _ in kinds_by_count])
     chart = _growth_chart(visit, series)
-    condition = view_of(visit.service.memory).engine.store.health() if whole else None
+    condition = view_of(visit.service.memory).engine.store.health() if sees_tenant else None
     return "overview.html", {
         "kinds": kinds_by_count,
         "total": sum(count for _, count in kinds_by_count),
@@ -51,7 +51,7 @@ def overview(visit: Visit) -> tuple[str, dict[str, Any]]:
         "chart": chart,
         "series": [name for name, _ in series],
         "growth": _growth(visit, sum(column.count for column in chart)),
-        "spending": visit.present.spending() if whole else None,
+        "spending": visit.present.spending() if sees_tenant else None,
         "latest": list(reversed(memory.list(limit=_LATEST))),
         "conflicts": conflicts[:_MAX_CONFLICTS],
         "conflict_count": len(conflicts),

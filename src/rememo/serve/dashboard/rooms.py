@@ -114,14 +114,14 @@ def _learned_by_message(memory: Memory, ids: set[str]) -> dict[str, list[Record]
     learned: dict[str, dict[str, Record]] = {}
     links: dict[str, set[str]] = {}
     for fact in filter(is_fact, facts):
-        mine = ids.intersection(source for source in fact.data.get("sources", ()) if isinstance(source, str))
-        for id in mine:
+        message_ids = ids.intersection(source for source in fact.data.get("sources", ()) if isinstance(source, str))
+        for id in message_ids:
             learned.setdefault(id, {})[fact.id] = fact
-        if mine and fact.data.get("predicate") in CONNECTING:
+        if message_ids and fact.data.get("predicate") in CONNECTING:
             link = LearnedRelationship.make_id(
                 engine, fact.scope, str(fact.data["subject"]), str(fact.data["object"]), fact.data["predicate"]
             )
-            links.setdefault(link, set()).update(mine)
+            links.setdefault(link, set()).update(message_ids)
     for record in memory.list(ids=links, kind="relationship", limit=len(links)) if links else ():
         for id in links[record.id]:
             learned[id][record.id] = record

@@ -171,8 +171,8 @@ class Dashboard:
     def _top(self, visit: Visit) -> bytes:
         """Return the HTML above a page's content."""
         title = next((name for _, views in GROUPS for path, name in views if path == visit.path), "Rememo")
-        whole = self._templates.get_template("opening.html").render(visit=visit, title=title)
-        return whole.encode(errors="replace").partition(MARK)[0]
+        page = self._templates.get_template("opening.html").render(visit=visit, title=title)
+        return page.encode(errors="replace").partition(MARK)[0]
 
     def warm(self) -> None:
         """Compile all templates in advance."""
@@ -324,8 +324,8 @@ class Dashboard:
         visit = self._visit(request)
         require_right(visit.key, "read", "scope")
         with acting_as_key(visit.key, request):
-            whole = record_text(visit)
-        return Response(whole.encode(errors="replace"), 200, _SANDBOX, "text/plain; charset=utf-8")
+            text = record_text(visit)
+        return Response(text.encode(errors="replace"), 200, _SANDBOX, "text/plain; charset=utf-8")
 
     def _local(self, address: str) -> str:
         """Return a path of this server; any other URL becomes the overview (no open redirects)."""

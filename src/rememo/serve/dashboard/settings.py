@@ -47,14 +47,14 @@ def settings_page(visit: Visit) -> tuple[str, dict[str, Any]]:
 
 def setting_rows(settings: Settings | ServerOptions) -> list[SettingRow]:
     """Return a row for each field, without secrets."""
-    says = _field_texts(type(settings))
+    descriptions = _field_texts(type(settings))
     plain = type(settings)()
     return [
         SettingRow(
             field.name,
             _format_value(value, secret=not field.repr),
             value != getattr(plain, field.name),
-            says.get(field.name, ""),
+            descriptions.get(field.name, ""),
         )
         for field in fields(settings)
         for value in (getattr(settings, field.name),)

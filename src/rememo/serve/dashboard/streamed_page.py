@@ -36,20 +36,20 @@ class StreamedPage:
         self, making: Awaitable[Response], fault: Callable[[Exception], bytes], headers: dict[str, str]
     ) -> Response:
         """Return the page, whole if it is ready soon; errors are then raised, later they are rendered into the page."""
-        whole = asyncio.ensure_future(making)
+        rendering = asyncio.ensure_future(making)
         # Retrieve the exception even if the client has left.
-        whole.add_done_callback(lambda done: done.cancelled() or done.exception())
-        await asyncio.wait({whole, self._header}, return_when=asyncio.FIRST_COMPLETED)
-        if not whole.done():
-            await asyncio.wait({whole}, timeout=WAIT_SECONDS)
-        if whole.done() or not self._header.done():
-            return await whole
+        rendering.add_done_callback(lambda done: done.cancelled() or done.exception())
+        await asyncio.wait({rendering, self._header}, return_when=asyncio.FIRST_COMPLETED)
+        if not rendering.done():
+            await asyncio.wait({rendering}, timeout=WAIT_SECONDS)
+        if rendering.done() or not self._header.done():
+            return await rendering
         top = self._header.result()
 
         async def parts() -> AsyncIterator[bytes]:
             yield top
             try:
-                page = bytes((await whole).body)
+                page = bytes((await rendering).body)
             except Exception as error:  # noqa: BLE001 - the response has started and must be completed
                 page = fault(error)
             yield page.partition(MARK)[2]

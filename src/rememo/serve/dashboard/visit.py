@@ -134,8 +134,8 @@ class Visit:
 
     def link(self, path: str, /, **changes: object) -> str:
         """Return the URL of a page in the same scope and at the same time; None removes a parameter."""
-        kept: dict[str, object] = {name: self.query[name] for name in (*SCOPE, *TIMES) if name in self.query}
-        query = {name: value for name, value in {**kept, **changes}.items() if value is not None}
+        common: dict[str, object] = {name: self.query[name] for name in (*SCOPE, *TIMES) if name in self.query}
+        query = {name: value for name, value in {**common, **changes}.items() if value is not None}
         path = self.service.options.root_path + path
         return f"{path}?{urlencode(query)}" if query else path
 

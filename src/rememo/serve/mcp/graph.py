@@ -164,8 +164,10 @@ def delete_entities(memory: "Memory", caller: ToolCaller, arguments: NamesArgume
     ids: list[str] = []
     for name in deleted & set(graph.nodes):
         ids += graph.nodes[name].ids
-        ids += [id for kept in graph.nodes[name].observations.values() for id in kept]
-    ids += [id for (begin, end, _), kept in graph.relations.items() if {begin, end} & deleted for id in kept]
+        ids += [id for record_ids in graph.nodes[name].observations.values() for id in record_ids]
+    ids += [
+        id for (begin, end, _), record_ids in graph.relations.items() if {begin, end} & deleted for id in record_ids
+    ]
     return _delete_records(memory, ids, "Entities deleted successfully")
 
 
@@ -182,7 +184,7 @@ def delete_observations(memory: "Memory", caller: ToolCaller, arguments: Deletio
 def delete_relations(memory: "Memory", caller: ToolCaller, arguments: RelationsArguments) -> ToolOutput:
     """Delete relations."""
     graph, deleted = load_graph(memory), {relation.parts for relation in arguments.relations}
-    ids = [id for parts, kept in graph.relations.items() if parts in deleted for id in kept]
+    ids = [id for parts, record_ids in graph.relations.items() if parts in deleted for id in record_ids]
     return _delete_records(memory, ids, "Relations deleted successfully")
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
+from mcp.types import Resource
+
 from rememo.errors import InvalidInput, NotFound
 from rememo.model.check import check_offset
 from rememo.serve.mcp.serializer import memory_item, memory_line
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from rememo.memory import Memory
 
 SCHEME: Final = "rememo://"
+MARKDOWN: Final = "text/markdown"
 PAGE: Final = 50
 """How many resources one page lists."""
 _MOST_TURNS: Final = 200
@@ -43,16 +46,6 @@ class ResourceKind:
     def uri(self, name: str) -> str:
         """Return the URI of a resource."""
         return f"{SCHEME}{self.name}/{quote(name, safe='')}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedResource:
-    """One resource in a list."""
-
-    uri: str
-    name: str
-    title: str
-    description: str
 
 
 def _list_rooms(memory: "Memory", start: int, most: int) -> list[tuple[str, str]]:
@@ -131,20 +124,21 @@ KINDS: Final = (
 )
 
 
-def list_page(memory: "Memory", cursor: str | None) -> tuple[list[ListedResource], str | None]:
+def list_page(memory: "Memory", cursor: str | None) -> tuple[list[Resource], str | None]:
     """Return a page of all resources, and the cursor of the next page."""
     kind, start = _parse_cursor(cursor)
-    listed: list[ListedResource] = []
+    listed: list[Resource] = []
     while kind < len(KINDS):
         resource_kind = KINDS[kind]
         names = resource_kind.list(memory, start, PAGE - len(listed) + 1)
         page = names[: PAGE - len(listed)]
         listed += [
-            ListedResource(
+            Resource(
                 uri=resource_kind.uri(name),
                 name=f"{resource_kind.name}/{name}",
                 title=title or name,
                 description=resource_kind.description,
+                mime_type=MARKDOWN,
             )
             for name, title in page
         ]

@@ -53,10 +53,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
 
-_MARKDOWN: Final = "text/markdown"
 _JSON: Final = "application/json"
 _MOST_COMPLETED: Final = 100
-_ONE_PAGE: Final = "this list has one page; ask for it without a cursor"
 INTERNAL_MESSAGE: Final = "internal error; the server's log has the cause"
 """What clients see of an unexpected failure."""
 _log = logging.getLogger("rememo.serve.mcp")
@@ -77,16 +75,15 @@ class MemoryAccess(Protocol):
 class RequestHandlers:
     """The handlers of the protocol's requests."""
 
-    def __init__(self, house: MemoryAccess, tools: Sequence[Tool], *, in_turn: bool = False) -> None:
+    def __init__(self, access: MemoryAccess, tools: Sequence[Tool], *, in_turn: bool = False) -> None:
         """Offer tools; `in_turn` serializes writing calls in the order they came."""
-        self._access = house
+        self._access = access
         self._tools = {tool.name: tool for tool in tools}
         self._turn = anyio.Lock() if in_turn else None
 
     async def tools(self, ctx: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         """List the tools that the caller may use."""
-        if params is not None and params.cursor is not None:
-            raise MCPError(INVALID_PARAMS, _ONE_PAGE)
+        _refuse_cursor(params)
         caller = await self._access.caller(ctx)
         return ListToolsResult(
             tools=[_tool_declaration(tool, caller) for tool in self._tools.values() if tool.right in caller.rights]
@@ -125,27 +122,16 @@ class RequestHandlers:
         await self._need_read(ctx)
         cursor = None if params is None else params.cursor
         page, next_cursor = await self._run(ctx, lambda memory: resources.list_page(memory, cursor))
-        listed = [
-            Resource(
-                uri=resource.uri,
-                name=resource.name,
-                title=resource.title,
-                description=resource.description,
-                mime_type=_MARKDOWN,
-            )
-            for resource in page
-        ]
-        return ListResourcesResult(resources=listed, next_cursor=next_cursor)
+        return ListResourcesResult(resources=page, next_cursor=next_cursor)
 
     async def templates(self, ctx: Context, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         """List the resource templates."""
-        if params is not None and params.cursor is not None:
-            raise MCPError(INVALID_PARAMS, _ONE_PAGE)
+        _refuse_cursor(params)
         return ListResourceTemplatesResult(
             resource_templates=[
                 ResourceTemplate(
                     uri_template=kind.template, name=kind.name, title=kind.title, description=kind.description,
-                    mime_type=_MARKDOWN,
+                    mime_type=resources.MARKDOWN,
                 )
                 for kind in resources.KINDS
             ]
@@ -155,12 +141,11 @@ class RequestHandlers:
         """Read a resource."""
         await self._need_read(ctx)
         text = await self._run(ctx, lambda memory: resources.read_resource(memory, params.uri), {"uri": params.uri})
-        return _resource_result(params.uri, text, _MARKDOWN)
+        return _resource_result(params.uri, text, resources.MARKDOWN)
 
     async def prompts(self, ctx: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
         """List the prompts."""
-        if params is not None and params.cursor is not None:
-            raise MCPError(INVALID_PARAMS, _ONE_PAGE)
+        _refuse_cursor(params)
         caller = await self._access.caller(ctx)
         if "read" not in caller.rights:
             return ListPromptsResult(prompts=[])
@@ -238,9 +223,9 @@ class RequestHandlers:
             raise MCPError(INTERNAL_ERROR, INTERNAL_MESSAGE) from None
 
 
-def build_server(house: MemoryAccess) -> Server[Any]:
+def build_server(access: MemoryAccess) -> Server[Any]:
     """Return the server of a memory."""
-    handlers = RequestHandlers(house, TOOLS)
+    handlers = RequestHandlers(access, TOOLS)
     return Server(
         "rememo",
         version=__version__,
@@ -258,9 +243,9 @@ def build_server(house: MemoryAccess) -> Server[Any]:
     )
 
 
-def build_graph_server(house: MemoryAccess) -> Server[Any]:
+def build_graph_server(access: MemoryAccess) -> Server[Any]:
     """Return the server that replaces the reference knowledge-graph memory server."""
-    handlers = RequestHandlers(house, graph.TOOLS, in_turn=True)
+    handlers = RequestHandlers(access, graph.TOOLS, in_turn=True)
     return Server(
         "rememo",
         version=__version__,
@@ -288,6 +273,11 @@ def source_of(ctx: Context) -> str:
         else "".join(letter for letter in client.client_info.name if letter.isprintable())[:64].strip()
     )
     return f"mcp:{name}" if name else "mcp"
+
+
+def _refuse_cursor(params: PaginatedRequestParams | None) -> None:
+    if params is not None and params.cursor is not None:
+        raise MCPError(INVALID_PARAMS, "this list has one page; ask for it without a cursor")
 
 
 def _tool_declaration(tool: Tool, caller: ToolCaller) -> McpTool:

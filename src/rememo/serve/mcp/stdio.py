@@ -98,8 +98,8 @@ def serve_stdio(
 ) -> None:
     """Serve until the client closes the pipe; only the protocol is written to standard output."""
     rights: frozenset[Right] = frozenset({"read"}) if read_only else frozenset({"read", "write"})
-    house = StdioAccess(opening, rights=rights, bound=bound)
-    server = build_graph_server(house) if graph else build_server(house)
+    access = StdioAccess(opening, rights=rights, bound=bound)
+    server = build_graph_server(access) if graph else build_server(access)
 
     async def serve() -> None:
         from mcp.server.stdio import stdio_server  # noqa: PLC0415 - only here

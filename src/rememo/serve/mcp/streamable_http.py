@@ -7,20 +7,20 @@ import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar, cast
-from urllib.parse import parse_qsl
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from rememo.errors import InvalidInput, RememoError, StorageError
+from rememo.errors import RememoError, StorageError
 from rememo.model.scope import LABELS
 from rememo.serve.auth import ApiKey
 from rememo.serve.http_errors import HTTP_CODES, STATUS, error_body
 from rememo.serve.limits import Requester
 from rememo.serve.mcp.server import INTERNAL_MESSAGE, Context, build_server, source_of
 from rememo.serve.mcp.tool import Right, ToolCaller
+from rememo.serve.rest.transfer import parse_scope
 from rememo.serve.service import Service, acting_as_key
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PATH: Final = "/mcp"
-_PARAMETERS: Final = ("tenant", *LABELS, "pool", "as_of")
 _METHOD_NOT_ALLOWED: Final = 405
 _SERVER_FAULT: Final = 500
 _log = logging.getLogger("rememo.serve.mcp")
@@ -104,21 +103,9 @@ class McpEndpoint:
 
     def _admit(self, request: Request) -> tuple[ApiKey, dict[str, list[str]]]:
         """Return the key and the scope of a request; raises before the protocol starts when the key has no access."""
-        key, scope = self._service.authenticate(request), _scope_parameters(request)
+        key, (scope, _) = self._service.authenticate(request), parse_scope(request)
         self._service.view(key, scope)
         return key, scope
-
-
-def _scope_parameters(request: Request) -> dict[str, list[str]]:
-    """Return the scope parameters of the query."""
-    scope: dict[str, list[str]] = {}
-    for name, value in parse_qsl(request.url.query, keep_blank_values=True):
-        if name not in _PARAMETERS:
-            raise InvalidInput(f"unknown parameter {name[:100]!r}; this route takes {', '.join(_PARAMETERS)}")
-        if name in scope and name != "as_of":
-            raise InvalidInput(f"{name} is given twice")
-        scope.setdefault(name, []).append(value)
-    return scope
 
 
 def _request(ctx: Context) -> Request:

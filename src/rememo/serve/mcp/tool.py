@@ -87,10 +87,10 @@ class Tool:
 
     def schema(self, bound: frozenset[str]) -> dict[str, Any]:
         """Return the JSON Schema of the arguments, without the labels that are bound already."""
-        whole = self._takes
+        full_schema = self._takes
         hidden = bound.intersection(LABELS)
-        properties = {name: property for name, property in whole["properties"].items() if name not in hidden}
-        return {**whole, "properties": properties}
+        properties = {name: property for name, property in full_schema["properties"].items() if name not in hidden}
+        return {**full_schema, "properties": properties}
 
     @cached_property
     def _takes(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""mem0's filters, parsed into a disjunction of alternatives, each of which is one filter of ours.
+"""mem0's filters, parsed into a disjunction of alternatives, each of which is one filter of Rememo's.
 
 `AND`, `OR` and `NOT` may be nested. A condition that our filters cannot express is refused: ignoring it would show, or
 delete, the wrong records.
@@ -208,14 +208,16 @@ def _parse_categories(value: object, positive: bool) -> list[Alternative]:
     each: list[frozenset[str]] = []
     for operator, operand in _parse_clauses("categories", value, ("eq", "ne", "in", "contains")):
         names = cast("list[Any]", operand) if operator == "in" else [operand]
-        meant = {kind for kind in FOUND for name in names if _matches_kind(kind, name, partly=operator == "contains")}
+        matching = {
+            kind for kind in FOUND for name in names if _matches_kind(kind, name, partly=operator == "contains")
+        }
         for name in names:
             if not any(_matches_kind(kind, name, partly=operator == "contains") for kind in FOUND):
                 raise InvalidFilter(
                     f"there is no category {str(name)[:50]!r} here: categories are kinds, which are {', '.join(FOUND)}"
                 )
         excluded = (operator == "ne") == positive
-        each.append(frozenset(MEMORIES) - meant if excluded else frozenset(meant))
+        each.append(frozenset(MEMORIES) - matching if excluded else frozenset(matching))
     kinds = [Alternative(kinds=kind_set) for kind_set in each if kind_set]
     if positive:
         return _intersect([[alternative] for alternative in kinds]) if len(kinds) == len(each) else []
@@ -256,17 +258,17 @@ def _parse_metadata(path: tuple[str, ...], value: object, positive: bool) -> lis
         return _intersect(deeper) if positive else _unite(deeper)
     each: list[list[Alternative]] = []
     for operator, operand in _parse_clauses(name, value, tuple(_METADATA_OPERATORS)):
-        ours, what = (
+        own_operator, expected = (
             ("$exists", True) if operator == "eq" and operand == ANY else (_METADATA_OPERATORS[operator], operand)
         )
-        if not positive and ours == "$exists":
-            what = False
+        if not positive and own_operator == "$exists":
+            expected = False
         elif not positive:
-            if ours not in _OPPOSITE:
-                raise InvalidFilter(f"{name} {operator} cannot be negated here; say what is meant")
-            ours = _OPPOSITE[ours]
+            if own_operator not in _OPPOSITE:
+                raise InvalidFilter(f"{name} {operator} cannot be negated here; write the opposite condition")
+            own_operator = _OPPOSITE[own_operator]
         key = ".".join(part.replace(".", "\\.") for part in path)
-        each.append([Alternative(conditions=parse_conditions("metadata", {key: {ours: what}}))])
+        each.append([Alternative(conditions=parse_conditions("metadata", {key: {own_operator: expected}}))])
     return _intersect(each) if positive else _unite(each)
 
 

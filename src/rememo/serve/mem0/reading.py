@@ -85,18 +85,18 @@ def search_memories(request: Mem0Request) -> dict[str, Any]:
     best: dict[str, Hit] = {}
     filters = _make_filters(request, body)
     for engine, filter in filters:
-        whole = body.latest_only is False or is_about_past(body.query, at or engine.now())
+        with_superseded = body.latest_only is False or is_about_past(body.query, at or engine.now())
         query = Query(
             text=check_text(body.query, "query", max_bytes=engine.settings.max_text_bytes),
             filter=filter,
-            limit=top if whole else min(_MOST_HITS, top + _EXTRA_HITS),
+            limit=top if with_superseded else min(_MOST_HITS, top + _EXTRA_HITS),
             threshold=least,
             mode="words" if body.keyword_search else "hybrid",
             at=at or engine.now(),
             explain=False,
         )
         for hit in _search_without_retracted(engine, query):
-            if hit.status == "superseded" and not whole:
+            if hit.status == "superseded" and not with_superseded:
                 continue
             if hit.record.id not in best or hit.score > best[hit.record.id].score:
                 best[hit.record.id] = hit

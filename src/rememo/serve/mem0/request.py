@@ -109,12 +109,12 @@ def make_endpoint(service: Service, right: Right, work: Handler) -> Endpoint:
 
             value = await service.run(lambda: named(lambda: work(mem0_request)))
             if isinstance(value, DeferredResponse):
-                later, done = value, True
+                later, in_time = value, True
                 try:
                     await service.run(later.wait, waits=True)
                 except (JobFailed, Unavailable):
-                    done = False  # the write is stored: the response says so, and what is still pending
-                value = await service.run(lambda: named(lambda: later.then(done)))
+                    in_time = False  # the write is stored: the response says so, and what is still pending
+                value = await service.run(lambda: named(lambda: later.then(in_time)))
             visible = value if right == "read" or "read" in key.rights else strip_mem0_contents(value)
             return Response(dump_json(visible).encode(), media_type=JSON)
         except RememoError as error:

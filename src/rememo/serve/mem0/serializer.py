@@ -56,7 +56,7 @@ def to_search_result(hit: Hit) -> dict[str, Any]:
 
 
 def to_mem0_score(score: float) -> float:
-    """Convert a score of ours to mem0's scale.
+    """Convert a score of Rememo's to mem0's scale.
 
     Theirs are cosines, of which a tenth still means something, and their command line cuts at 0.3; ours fall off faster.
     """

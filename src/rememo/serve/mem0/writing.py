@@ -166,18 +166,18 @@ def _learned_facts(
     memory: Memory, ids: Iterable[str], metadata: dict[str, Any], end: datetime | None
 ) -> list[tuple[Record, bool]]:
     """Return the facts extracted from messages, and whether each is new; new ones get the messages' metadata and expiry."""
-    view, mine = view_of(memory), dict.fromkeys(ids)
+    view, message_ids = view_of(memory), dict.fromkeys(ids)
     more: dict[str, Any] = {
         **({"metadata": metadata} if metadata else {}),
         **({} if end is None else {"expires_at": end}),
     }
     learned: dict[str, tuple[Record, bool]] = {}
-    for id in mine:
+    for id in message_ids:
         filter = view.filter(kind="fact", conditions=(Condition("data", ("sources",), "$contains", id),))
         for fact in view.engine.store.read(filter, view.engine.now()):
             if fact.id in learned or fact.data.get("status") == "retracted":
                 continue
-            is_new = mine.keys() >= set(fact.data["sources"])
+            is_new = message_ids.keys() >= set(fact.data["sources"])
             if is_new and more:
                 view.revise(fact.id, more)
             learned[fact.id] = (memory.get(fact.id), is_new)
@@ -241,8 +241,8 @@ def _updated_fields(memory: Memory, record: Record, body: UpdateBody) -> dict[st
             raise InvalidInput("text is empty; to remove a memory, delete it")
         changes["text"] = body.text
     if body.metadata is not None:
-        kept = {name: record.metadata[name] for name in (APP, REPLACES) if name in record.metadata}
-        changes["metadata"] = {**kept, **body.metadata}
+        internal = {name: record.metadata[name] for name in (APP, REPLACES) if name in record.metadata}
+        changes["metadata"] = {**internal, **body.metadata}
     if body.timestamp is not None:
         if is_fact(record):
             raise InvalidInput(f"memory {record.id!r} is an extracted fact, and its time is that of its source")

@@ -77,8 +77,8 @@ def _route(verb: str, path: str, route: dict[str, Any]) -> str:
     needed = set(body.get("schema", {}).get("required", ()))
     for name, field in body.get("schema", {}).get("properties", {}).items():
         rows.append(_row(name, "body", field, {**field, "required": name in needed}))
-    done: dict[str, Any] = next(answer for status, answer in route["responses"].items() if status.startswith("2"))
-    returned: dict[str, Any] | None = done.get("content", {}).get("application/json", {}).get("schema")
+    success: dict[str, Any] = next(answer for status, answer in route["responses"].items() if status.startswith("2"))
+    returned: dict[str, Any] | None = success.get("content", {}).get("application/json", {}).get("schema")
     example = f"<pre>{escape(json.dumps(body['example'], indent=1))}</pre>" if "example" in body else ""
     head = "<tr><th>name</th><th>in</th><th>type</th><th>meaning</th></tr>"
     return (

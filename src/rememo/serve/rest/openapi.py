@@ -131,7 +131,7 @@ def openapi_document() -> dict[str, Any]:
             "responses": {"200": _json_response(schema(Transferred, definitions)), **_error_responses((413, 415, 507))},
         }
     }
-    for path, says in (
+    for path, description in (
         ("/healthz", "Report that the server runs."),
         ("/readyz", "Report whether the memory can be read."),
     ):
@@ -140,7 +140,7 @@ def openapi_document() -> dict[str, Any]:
             "get": {
                 "operationId": path[1:],
                 "tags": ["health"],
-                "summary": says,
+                "summary": description,
                 "security": [],
                 "responses": {"200": plain, **_error_responses(())},
             }
@@ -166,10 +166,10 @@ def openapi_document() -> dict[str, Any]:
             "parameters": {name: _query_parameter(name, {"type": "string"}, _SCOPE_TEXTS[name]) for name in SCOPE},
             "responses": {
                 str(status): {
-                    "description": says,
+                    "description": description,
                     "content": {JSON: {"schema": {"$ref": "#/components/schemas/Error"}}},
                 }
-                for status, says in _STATUS_TEXTS.items()
+                for status, description in _STATUS_TEXTS.items()
             },
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "rememo_…"}},
         },
@@ -199,13 +199,13 @@ def _operation(call: OperationSpec, definitions: dict[str, Any]) -> dict[str, An
         description["parameters"].append(_query_parameter("cursor", {"type": "string"}, "`next` of the page before."))
     if operation.method_path == "changes":
         description["responses"][str(operation.status)]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
-        says = "The id of the last event received: the stream continues after it."
+        meaning = "The id of the last event received: the stream continues after it."
         description["parameters"].append(
             {
                 "name": "Last-Event-ID",
                 "in": "header",
                 "required": False,
-                "description": says,
+                "description": meaning,
                 "schema": {"type": "string"},
             }
         )
@@ -258,7 +258,7 @@ def _parameter(parameter: Parameter, definitions: dict[str, Any], operation: str
             "schema": {"type": "string", "minLength": 1},
         }
     if parameter.location == "header":
-        says = (
+        meaning = (
             "A retry with the same key has no further effect."
             if parameter.name == "key"
             else 'The version expected, as "3".'
@@ -267,7 +267,7 @@ def _parameter(parameter: Parameter, definitions: dict[str, Any], operation: str
             "name": HEADERS[parameter.name],
             "in": "header",
             "required": False,
-            "description": says,
+            "description": meaning,
             "schema": {"type": "string"},
         }
     shape = schema(parameter.hint, definitions)
@@ -286,8 +286,8 @@ def _scope_parameters() -> list[dict[str, Any]]:
     return [{"$ref": f"#/components/parameters/{name}"} for name in SCOPE]
 
 
-def _query_parameter(name: str, shape: dict[str, Any], says: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": False, "description": says, "schema": shape}
+def _query_parameter(name: str, shape: dict[str, Any], meaning: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "description": meaning, "schema": shape}
 
 
 def _json_response(shape: dict[str, Any]) -> dict[str, Any]:

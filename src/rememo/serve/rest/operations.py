@@ -143,7 +143,7 @@ OPERATIONS: Final = (
     _read("GET", "/documents/{id}/summary", "documents.summary"),
     _read("GET", "/documents/{id}/text", "documents.text"),
     _write("DELETE", "/documents/{id}", "documents.delete"),
-    # Plans and deeds
+    # Goals, tasks, actions, thoughts, posts
     *_plans("goals"),
     *_plans("tasks"),
     _read("GET", "/tasks:due", "tasks.due"),

@@ -53,7 +53,7 @@ def reset(memory: Memory) -> ResetReport:
     The memory stays usable, and the history of its records readable.
     """
     sessions = [session.name for session in memory.sessions.list()]
-    done = ResetReport(
+    report = ResetReport(
         records=memory.clear(),
         keys=memory.kv.invalidate("*"),
         profiles=memory.profiles.forget_all(),
@@ -62,9 +62,9 @@ def reset(memory: Memory) -> ResetReport:
     who = current_actor()
     _log.warning(
         "reset of %s by %s from %s, request %s: %s",
-        asdict(memory.bound), who.actor, who.address, who.session, asdict(done),
+        asdict(memory.bound), who.actor, who.address, who.session, asdict(report),
     )  # fmt: skip
-    return done
+    return report
 
 
 OVERRIDES: Final[dict[str, Callable[..., Any]]] = {

@@ -51,8 +51,8 @@ def wire_type(hint: Any) -> Any:
     """Return the pydantic type of a parameter in a request; None when it cannot be sent."""
     what, parts = type_parts(hint)
     if what == "union":
-        kept = [part for part in map(wire_type, parts) if part is not None]
-        return Union[tuple(kept)] if kept else None  # noqa: UP007 - made here
+        wire_parts = [part for part in map(wire_type, parts) if part is not None]
+        return Union[tuple(wire_parts)] if wire_parts else None  # noqa: UP007 - made here
     if what == "list":
         inner = wire_type(parts[0])
         return None if inner is None else list[inner]
@@ -61,8 +61,8 @@ def wire_type(hint: Any) -> Any:
     if what == "map":
         return dict[str, Any]
     if what == "choice":
-        kept = tuple(part for part in parts if part is not UNSET)
-        return Literal[kept] if kept else None
+        wire_parts = tuple(part for part in parts if part is not UNSET)
+        return Literal[wire_parts] if wire_parts else None
     if hint is bytes:
         return Base64Bytes
     if hint in (*_SIMPLE, Any) and hint not in _NOT_ON_THE_WIRE:
@@ -122,8 +122,8 @@ def _add_schema(kind: type, definitions: dict[str, Any]) -> None:
         member = getattr(kind, name, None)
         hint = get_type_hints(member.fget).get("return", Any) if isinstance(member, property) else hints[name]
         properties[name] = schema(hint, definitions) | {"description": describe_field(kind, name)}
-    says = (kind.__doc__ or "").strip().split("\n")[0]
-    shape: dict[str, Any] = {"type": "object", "description": says, "properties": properties, "required": names}
+    description = (kind.__doc__ or "").strip().split("\n")[0]
+    shape: dict[str, Any] = {"type": "object", "description": description, "properties": properties, "required": names}
     if hasattr(
         kind, "__pydantic_config__"
     ):  # only in requests: fields with defaults may be left out, unknown ones are refused

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from psycopg import pq
 
 from rememo.errors import MissingExtra, StorageError
-from rememo.runtime.context_managers import ClosedAtEnd
+from rememo.runtime.closing import Closing
 from rememo.store.supervised import SupervisedServer
 
 _NOBODY = "nobody"
@@ -26,7 +26,7 @@ _SHARED_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - a new folder is made ther
 _SIGNALS: Final = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 
-class EmbeddedPostgres(ClosedAtEnd):
+class EmbeddedPostgres(Closing):
     """A server in a new folder of its own, listening on a socket there; it is gone when this is closed.
 
     It also ends when the program ends without closing it. A server refuses to run as root: root lends it to `nobody`;

@@ -15,13 +15,13 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from rememo.errors import MissingExtra, StorageError
-from rememo.runtime.context_managers import ClosedAtEnd
+from rememo.runtime.closing import Closing
 from rememo.store.supervised import SupervisedServer
 
 _LONGEST = 20.0
 
 
-class EmbeddedRedis(ClosedAtEnd):
+class EmbeddedRedis(Closing):
     """A server on a free port of this machine, in a new folder of its own; it is gone when this is closed.
 
     It also ends when the program ends without closing it.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rememo.errors import Corrupt, StorageError
-from rememo.runtime.context_managers import ClosedAtEnd
+from rememo.runtime.closing import Closing
 
 TABLE_LEAF, TABLE_INNER, INDEX_LEAF, INDEX_INNER = 0x0D, 0x05, 0x0A, 0x02
 
@@ -38,7 +38,7 @@ class Row:
     values: tuple[Any, ...]
 
 
-class Pages(ClosedAtEnd):
+class Pages(Closing):
     """The pages of a file under its log. Close it after use."""
 
     def __init__(self, path: str) -> None:

@@ -47,4 +47,4 @@ class Peer(ABC):
         """Return the ids of those that can be read."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Let go."""
+        """Close it."""
