@@ -12,7 +12,7 @@ from urllib.parse import quote
 from psycopg import pq
 
 from rememo.errors import StorageError
-from rememo.runtime.context_managers import ClosedAtEnd
+from rememo.runtime.closing import Closing
 from rememo.store.postgres.embedded import EmbeddedPostgres
 from rememo.store.supervised import SupervisedServer
 
@@ -36,7 +36,7 @@ server_round_robin = 1
 """
 
 
-class PgBouncer(ClosedAtEnd):
+class PgBouncer(Closing):
     """A pooler in transaction mode before a server of one's own, on a socket in its folder; it is gone when this is closed."""
 
     def __init__(
