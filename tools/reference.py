@@ -169,7 +169,9 @@ def _parameters(method: Any, full: str) -> Iterator[str]:
 
 
 def _describe(full: str, name: str) -> str:
-    return _MEANINGS.get(f"{full}:{name}") or describe_parameter(full, name) or _MEANINGS.get(name, "")
+    ours = _MEANINGS.get(name, "")
+    usual = ours or describe_parameter(full, name) if full in rememo.__all__ else describe_parameter(full, name) or ours
+    return _MEANINGS.get(f"{full}:{name}") or usual
 
 
 def _default(parameter: inspect.Parameter) -> str:
