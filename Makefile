@@ -10,10 +10,10 @@ QUICK = $(addprefix tests/unit/,model text extract test_public_names.py test_set
 
 .PHONY: serve check test oldest frameworks models release conformance soak docs lint types imports bench clean quick-types quick-tests
 
-# What serving needs; developers' tools come with the other commands.
+# What serving needs; developers' tools come with the other commands. An installation that was interrupted is begun again.
 $(VENV)/.serving: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Rememo needs Python 3.11 or newer; set PYTHON=python3.12 or the like" if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(if $(wildcard $@),,--clear) $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check "uv>=0.9"
 	$(INSTALL) --editable ".[checkout,mcp,server]"
 	@touch $@

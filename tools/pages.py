@@ -21,10 +21,9 @@ from rememo import _version
 ROOT: Final = Path(__file__).parent.parent
 DOCS: Final = ROOT / "docs"
 CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Start": ("install", "tutorial", "choosing", "concepts", "faq", "recipes/*", "coming-from", "importing"),
-    "Remember": ("records", "messages", "summaries", "facts", "documents", "tasks-and-actions", "time"),
-    "Find and show": ("recall", "context", "providers", "models"),
-    "Agents at work": ("workbench", "flows-and-typed"),
+    "Start": ("install", "tutorial", "choosing", "concepts", "faq", "recipes", "coming-from", "importing"),
+    "Remember": ("records", "messages", "facts", "documents", "tasks-and-actions", "flows-and-typed"),
+    "Find and show": ("recall", "context", "models"),
     "Keep it safe": ("backup", "retention", "erasure", "encryption", "audit", "trust"),
     "In production": ("serve", "dashboard", "mcp", "mem0", "postgres", "redis", "scaling", "deploy", "observability"),
     "Frameworks": ("frameworks/*",),

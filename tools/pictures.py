@@ -44,6 +44,8 @@ VIEWS: Final = {
     "keys": "/keys",
     "settings": "/settings",
 }
+FIRST: Final = "search"
+"""The view that the README shows."""
 FOLDED: Final = {"overview", "keys", "tokens"}
 """Views whose folded parts stay so."""
 PAGE: Final = (
@@ -120,12 +122,17 @@ def main() -> None:
         chat.messages.add("user", "Please forget what I said about the ward.")
         occupy(memory)
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        page = browser.new_page(base_url=address, viewport={"width": 960, "height": 680})
         for name in asked.views or VIEWS:
+            page = browser.new_page(
+                base_url=address,
+                viewport={"width": 1024, "height": 800 if name == FIRST else 720},
+                device_scale_factor=2 if name == FIRST else 1,
+            )
             page.goto(VIEWS[name].format(moved=quote(moved.isoformat())))
             for why in [] if name in FOLDED else page.locator("main details").all()[:1]:
                 why.locator("summary").click()
             page.screenshot(path=asked.into / f"dashboard-{name}.png")
+            page.close()
         browser.close()
 
 

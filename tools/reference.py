@@ -44,6 +44,30 @@ _INTERNAL: Final = (
     "rememo.store.writes",
 )
 """Where types live that only the library itself uses."""
+_MEANINGS: Final = {
+    "url": 'A file\'s path, ":memory:" or postgresql://…; a file that is not there is made.',
+    "Client:url": "The server's address, such as http://127.0.0.1:8765.",
+    "RecentMessages:url": "The address of a Redis server, redis://….",
+    "AsyncRecentMessages:url": "The address of a Redis server, redis://….",
+    "Client:key": "A key of the server, as `rememo keys add` prints it; not needed where there are none.",
+    "Client:timeout": "How many seconds to wait for a response.",
+    "embedder": "The embedding model or its name; None keeps no vectors. The one that the settings name unless given.",
+    "llm": "A language model that sharpens what is learned; its owner closes it. The one that the settings name unless given.",
+    "reranker": "What orders hits where `search(rerank=True)` asks for it.",
+    "encryption": "The master keys, for contents that are stored encrypted.",
+    "settings": "The settings; from the environment and `rememo.toml` unless given.",
+    "clock": "What tells the time, for tests.",
+    "ttl_hours": "How many hours after its last message the room is gone.",
+    "memory": "The memory whose scope it works in.",
+    "Keyring:key": "The master key: 32 bytes, as they are, as base64 or hex, or a function that returns them.",
+    "former": "Keys that were current before, and still open what they wrapped.",
+    "key_store": "Where the wrapped keys of a store lie.",
+    "wrapped": "The wrapped data key.",
+    "where": "What it opens, for the text of an error.",
+    "wrap:key": "The data key.",
+    "serial": "The number of the place that it is for.",
+}
+"""What parameters mean that no method of a collection has."""
 
 
 def pages() -> dict[str, str]:
@@ -66,14 +90,16 @@ def _python() -> Iterator[str]:
     yield "## `Memory`\n"
     yield from _class(Memory)
     yield "## `AsyncMemory`\n\nThe methods of [`Memory`](#memory), each to be awaited: `await memory.search(...)`.\n"
+    yield from _constructor(rememo.AsyncMemory)
     yield "## `Client`\n\nThe methods of [`Memory`](#memory) that a server offers, over HTTP: `Client(address, key)`.\n"
+    yield from _constructor(rememo.Client)
     for owner, prefix in PUBLIC_CLASSES.items():
         if owner is Memory:
             continue
         name = f"`{owner.__name__}`" + (f": `memory.{prefix.rstrip('.')}`" if _is_attribute(owner, prefix) else "")
         yield f"## {name}\n" if owner.__name__ not in rememo.__all__ else f"## `{owner.__name__}`\n"
         yield from _class(owner)
-    listed = {owner.__name__ for owner in PUBLIC_CLASSES} | {"AsyncMemory", "Client"}
+    listed = {owner.__name__ for owner in PUBLIC_CLASSES} | {"AsyncMemory", "Client", "Settings"}
     values = {kind.__name__ for kind in value_types()}
     for name in rememo.__all__:
         kind = getattr(rememo, name)
@@ -89,9 +115,8 @@ def _is_attribute(owner: type[Any], prefix: str) -> bool:
 
 def _class(owner: type[Any]) -> Iterator[str]:
     yield f"{plain(inspect.getdoc(owner) or '')}\n"
-    if owner is Memory or owner not in PUBLIC_CLASSES:
-        yield f"```text\n{owner.__name__}{_signature(owner.__init__)}\n```\n"
-        yield from _parameters(owner.__init__, owner.__name__)
+    if owner.__name__ in rememo.__all__:
+        yield from _constructor(owner)
     for name, member in inspect.getmembers(owner):
         if name.startswith("_"):
             continue
@@ -99,6 +124,11 @@ def _class(owner: type[Any]) -> Iterator[str]:
             yield method_entry(owner, name)
         elif isinstance(member, property):
             yield f"### `{PUBLIC_CLASSES.get(owner, '')}{name}`\n\n{plain(inspect.getdoc(member) or '')}\n"
+
+
+def _constructor(owner: type[Any]) -> Iterator[str]:
+    yield f"```text\n{owner.__name__}{_signature(owner.__init__)}\n```\n"
+    yield from _parameters(owner.__init__, owner.__name__)
 
 
 @cache
@@ -123,7 +153,7 @@ def _signature(method: Any) -> str:
         shape = str(inspect.signature(method))
     shape = shape.replace("(self, ", "(").replace("(self)", "()").replace("typing.", "").replace("collections.abc.", "")
     return (
-        re.sub(r"\brememo\.[\w.]+\.(\w+)", r"\1", shape)
+        re.sub(r"\brememo\.[\w.]+\.(\w+)|<function (\w+) at \w+>", r"\1\2", shape)
         .replace("datetime.datetime", "datetime")
         .replace("datetime.timedelta", "timedelta")
     )
@@ -131,11 +161,17 @@ def _signature(method: Any) -> str:
 
 def _parameters(method: Any, full: str) -> Iterator[str]:
     rows = [
-        f"| `{name}` | {_default(parameter)} | {cell(describe_parameter(full, name))} |"
+        f"| `{name}` | {_default(parameter)} | {cell(_describe(full, name))} |"
         for name, parameter in list(inspect.signature(method).parameters.items())[1:]
     ]
     if rows:
         yield "| parameter | unless given | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _describe(full: str, name: str) -> str:
+    ours = _MEANINGS.get(name, "")
+    usual = ours or describe_parameter(full, name) if full in rememo.__all__ else describe_parameter(full, name) or ours
+    return _MEANINGS.get(f"{full}:{name}") or usual
 
 
 def _default(parameter: inspect.Parameter) -> str:
@@ -143,7 +179,7 @@ def _default(parameter: inspect.Parameter) -> str:
         return ""
     if parameter.default is parameter.empty:
         return "required"
-    shown = repr(parameter.default)
+    shown = parameter.default.__name__ if inspect.isfunction(parameter.default) else repr(parameter.default)
     return "as it is" if shown == "UNSET" or "Unset" in shown else f"`{shown}`"
 
 

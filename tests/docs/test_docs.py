@@ -42,7 +42,9 @@ def test_code_runs_as_it_stands_and_prints_what_is_beside_it(
         monkeypatch.setenv("OPENAI_API_KEY", "scripted")
         run_page(page)
     requests = [request.body["messages"] for request in endpoint.requests_to()]
-    assert bool(requests) == (page.parent.name == "recipes")
+    recipes = page.read_text().count("\n## ") if page.stem == "recipes" else 0
+    assert len(requests) >= recipes  # each of them asks a model
+    assert bool(requests) == bool(recipes)
     for *before, question in requests:
         assert question["role"] == "user"
         assert question["content"] not in str(before), "the question goes to the model once"

@@ -30,6 +30,23 @@ def test_every_public_name_has_an_entry():
     assert [name for name in rememo.__all__ if f"## `{name}`" not in TEXT] == []
 
 
+@pytest.mark.parametrize("page", [*PAGES, "commands"])
+def test_no_row_of_a_table_is_without_its_meaning(page: str):
+    text = "\n".join(reference.commands()) if page == "commands" else PAGES[page]
+    rows = [line for line in text.splitlines() if line.startswith("|") and set(line) - set("|- ")]
+    assert len(rows) > 0 or page == "errors"
+    assert [row for row in rows if row.replace("\\|", "").split("|")[-2].strip() == ""] == []
+    assert not re.search(r"\bat 0x[0-9a-f]+", text), "an address in memory"
+
+
+def test_every_public_class_says_how_it_is_made():
+    for name in ("Memory", "AsyncMemory", "Client", "RecentMessages", "AsyncRecentMessages", "Working", "Keyring"):
+        entry = PAGES["python"].split(f"\n## `{name}`\n")[1].split("\n##")[0]
+        assert f"```text\n{name}(" in entry
+        for parameter in list(inspect.signature(getattr(rememo, name).__init__).parameters)[1:]:
+            assert f"\n| `{parameter}` |" in entry, f"{name}({parameter})"
+
+
 @pytest.mark.parametrize("owner", PUBLIC_CLASSES, ids=lambda owner: owner.__name__)
 def test_every_public_method_has_an_entry_with_parameters_and_an_example(owner: type[Any]):
     for name, method in inspect.getmembers(owner, inspect.isfunction):

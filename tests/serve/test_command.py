@@ -93,6 +93,20 @@ def test_nobody_elsewhere_is_served_without_keys(tmp_path: Path):
     assert "there are no keys yet" in refused.stderr
 
 
+def test_the_addresses_are_what_is_printed_first(tmp_path: Path):
+    command = [*COMMAND, "serve", tmp_path / "a.db", "--port", "0", "--workers", "2"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        watchdog = threading.Timer(LONGEST, process.kill)
+        watchdog.start()
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(2)]
+        process.send_signal(signal.SIGTERM)
+        rest = process.stdout.read()
+        watchdog.cancel()
+    assert [line.split(":")[0] for line in lines] == ["dashboard", "API"]
+    assert "worker 0 runs as process" in rest
+
+
 def test_bad_calls_of_keys(tmp_path: Path):
     file = tmp_path / "a.db"
     refused = rememo("keys", "add", file, "--scope", "tenant=x")

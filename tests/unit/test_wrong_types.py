@@ -89,6 +89,12 @@ def test_a_memory_without_an_address_makes_no_file_of_that_name(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8765", "https://memory.example"])
+def test_the_address_of_a_server_is_told_whose_it_is(url: str):
+    with pytest.raises(InvalidInput, match=r"rememo\.Client"):
+        Memory(url)
+
+
 @pytest.mark.parametrize("given", [{"settings": {}}, {"settings": {"learn": False}}, {"embedder": object()}])
 def test_a_memory_is_opened_by_settings_and_an_embedder(given: dict[str, Any]):
     with pytest.raises(InvalidInput, match=r"settings must be Settings|an embedder must have a name"):

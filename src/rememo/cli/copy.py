@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from rememo.cli.memory_location import open_memory, resolve_location, without_password
-from rememo.cli.output import JsonOption, console, escape_control, print_json
+from rememo.cli.output import JsonOption, console, errors, escape_control, print_json
 from rememo.errors import InvalidInput
 from rememo.settings import Settings
 
@@ -46,7 +46,7 @@ def copy(
     with (
         open_memory(source, embedder=None, settings=quiet) as old,
         open_memory(target, make=True, embedder=embedder_by_name(model), settings=quiet) as new,
-        Progress(console=console, disable=json) as progress,
+        Progress(console=errors, transient=True, disable=json or not errors.is_terminal) as progress,
     ):
         engines = view_of(old).engine, view_of(new).engine
         tasks: dict[str, object] = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rememo.cli.output import console
+from rememo.cli.output import console, join_counts
 
 if TYPE_CHECKING:
     from rememo.collections.document import Passage
@@ -36,7 +36,7 @@ def demo(
             _run(memory.scope(user="ana", room=f"demo {datetime.now(UTC):%H:%M:%S}", agent="helper"), now)
             checked = memory.verify()
             _print_title("It can prove itself")
-            console.print(f"  verify: {'sound' if checked.ok else checked.faults}, {dict(checked.checked)}")
+            console.print(f"  verify: {'sound' if checked.ok else checked.faults}, {join_counts(checked.checked)}")
 
 
 def _run(chat: "Memory", now: list[datetime]) -> None:

@@ -33,6 +33,7 @@ _MOVING: Final = "Import, export and backup"
 _UPKEEP: Final = "Checks and upkeep"
 _SAFETY: Final = "Erasure, encryption and audit"
 _MEASURES: Final = "Measurements"
+_CONTEXT: Final = {"help_option_names": ["--help", "-h"]}
 
 COMMANDS: Final = {
     "add": Command("records", _DAILY, "Remember a text and print its id."),
@@ -102,17 +103,24 @@ class MemoryCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments, with the default location in front where there is one too few."""
-        if self._required and "--help" not in args:
+        if self._required and not set(ctx.help_option_names) & set(args):
             given, _, _ = self.make_parser(ctx).parse_args(list(args))
             if sum(isinstance(given.get(str(name)), str) for name in self._required) < len(self._required):
                 args = [default_argument(), *args]
         return super().parse_args(ctx, args)
 
 
+def _make_app() -> typer.Typer:
+    cli = typer.Typer(
+        add_completion=True, pretty_exceptions_enable=False, rich_markup_mode="rich", context_settings=_CONTEXT
+    )
+    cli.callback()(options)
+    return cli
+
+
 def make_cli(modules: Iterable[str] | None = None) -> typer.Typer:
     """Return the application with the commands of some modules, or of all."""
-    cli = typer.Typer(add_completion=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    cli.callback()(options)
+    cli = _make_app()
     for module in dict.fromkeys(command.module for command in COMMANDS.values()) if modules is None else modules:
         import_module(f"rememo.cli.{module}").add_to(cli)
     for command in cli.registered_commands:
@@ -129,8 +137,7 @@ def make_cli(modules: Iterable[str] | None = None) -> typer.Typer:
 
 def make_overview() -> typer.Typer:
     """Return an application that knows what its commands are called, and nothing more: for `rememo --help`."""
-    cli = typer.Typer(add_completion=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
-    cli.callback()(options)
+    cli = _make_app()
     for name, command in COMMANDS.items():
         cli.command(name, help=command.help, rich_help_panel=command.panel)(_do_nothing)
     return cli
@@ -162,7 +169,8 @@ def _print_version(asked: bool) -> None:
 
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+        bool,
+        typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version and leave."),
     ] = False,
 ) -> None:
     """Memory for AI agents: one file that remembers, finds and never loses.

@@ -10,13 +10,24 @@ from rememo.cli.output import FileArgument, JsonOption, console, errors, print_j
 from rememo.cli.progress import progress_bar
 from rememo.cli.records import Tenant
 from rememo.errors import InvalidInput
-from rememo.imports import SOURCES, ImportReport, import_from
 from rememo.settings import Settings
 
 if TYPE_CHECKING:
+    from rememo.imports import ImportReport
     from rememo.memory import Memory
 
 _OWN: Final = "rememo"
+SOURCES: Final = (
+    "chatgpt-export",
+    "claude-export",
+    "hindsight",
+    "jsonl",
+    "langgraph",
+    "letta",
+    "mem0",
+    "openai-agents",
+)
+"""The names of `rememo.imports.SOURCES`: an import of that package takes longer than the help of this command may."""
 _CHUNK: Final = 2**20
 
 
@@ -83,7 +94,9 @@ def _import_export(file: str, path: Path, tenant: str, *, json: bool) -> None:
     )
 
 
-def _import_with_progress(memory: "Memory", path: Path, source: str, *, learn: bool, quiet: bool) -> ImportReport:
+def _import_with_progress(memory: "Memory", path: Path, source: str, *, learn: bool, quiet: bool) -> "ImportReport":
+    from rememo.imports import import_from
+
     with progress_bar("importing", bytes=True, quiet=quiet) as progress:
         return import_from(memory, path, source, learn=learn, progress=progress)
 
@@ -96,7 +109,7 @@ def _count_lines(path: Path) -> int:
         return 0  # the import says why
 
 
-def _print_report(done: ImportReport, file: str) -> None:
+def _print_report(done: "ImportReport", file: str) -> None:
     rows = [(kind, f"{done.added.get(kind, 0):,}", f"{done.known.get(kind, 0):,}") for kind in _kinds(done)]
     print_table(["what", "new", "there already"], rows)
     if done.left_out:
@@ -119,5 +132,5 @@ def _print_report(done: ImportReport, file: str) -> None:
         )
 
 
-def _kinds(done: ImportReport) -> list[str]:
+def _kinds(done: "ImportReport") -> list[str]:
     return sorted({*done.added, *done.known}) or ["nothing"]

@@ -3,10 +3,10 @@
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import typer
 from rich.console import Console
@@ -72,13 +72,23 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[object]], *, whole:
     console.print(table)
 
 
+def join_counts(counts: Mapping[str, int]) -> str:
+    """Return counts in one line: "3 facts" and the like."""
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items())
+
+
 def escape_control(text: str) -> str:
     """Escape control characters and direction overrides in a text."""
     return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def _cell(cell: object) -> Text:
-    return Text(escape_control(cell.strftime("%Y-%m-%d %H:%M") if isinstance(cell, datetime) else str(cell)))
+    if isinstance(cell, datetime):
+        return Text(cell.strftime("%Y-%m-%d %H:%M"))
+    if isinstance(cell, dict):
+        fields = cast("dict[str, object]", cell).items()
+        return Text(escape_control(", ".join(f"{name} {value}" for name, value in fields if value is not None)))
+    return Text(escape_control(str(cell)))
 
 
 def _to_plain(value: Any) -> Any:

@@ -8,6 +8,7 @@ import typer
 from rememo.cli.memory_location import open_memory
 from rememo.cli.output import FileArgument, JsonOption, console, errors, escape_control, print_json, print_table
 from rememo.cli.short_ids import find_id, shorten
+from rememo.errors import InvalidInput
 
 Tenant = Annotated[str, typer.Option(help="The tenant.")]
 Label = Annotated[str | None, typer.Option(help="Only records with this label.")]
@@ -32,12 +33,14 @@ def add(
     text: Annotated[str, typer.Argument(help="What to remember.")],
     kind: Annotated[str, typer.Option(help="What it is.")] = "note",
     tenant: Tenant = "default",
-    user: Label = None,
-    room: Label = None,
-    agent: Label = None,
+    user: Annotated[str | None, typer.Option(help="Whose it is.")] = None,
+    room: Annotated[str | None, typer.Option(help="The conversation that it belongs to.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent that it belongs to.")] = None,
     learn: Annotated[bool, typer.Option("--learn/--no-learn", help="Whether facts are learned from it.")] = True,
 ) -> None:
     """Remember a text and print its id."""
+    if not text.strip():
+        raise InvalidInput("there is nothing to remember: the text is empty")
     with open_memory(file, make=True, tenant=tenant) as memory:
         receipt = memory.scope(user=user, room=room, agent=agent).add(text, kind=kind, learn=learn)
         console.print(receipt.id, markup=False)

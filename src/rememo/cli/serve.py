@@ -1,6 +1,7 @@
 """`rememo serve`: a memory for many programs, over HTTP."""
 
 import logging
+import logging.handlers
 import os
 import shutil
 import signal
@@ -18,11 +19,7 @@ import typer
 
 from rememo.cli.memory_location import default_location, open_memory, resolve_location, without_password
 from rememo.cli.output import console, errors
-from rememo.engine.opening import file_of
 from rememo.errors import InvalidInput, MissingExtra, StorageError
-from rememo.model.times import to_seconds
-from rememo.observe.logs import JsonLines
-from rememo.observe.traces import trace
 
 if TYPE_CHECKING:
     from rememo.memory import Memory
@@ -32,6 +29,8 @@ _log = logging.getLogger("rememo.serve")
 _SWITCH_SECONDS: Final = 0.001
 """The interpreter's thread switch interval."""
 _MOST_WORKERS: Final = 4
+_MOST_HELD_BACK: Final = 1_000
+"""Log lines that wait until the addresses are printed."""
 _CPU_QUOTA: Final = Path("/sys/fs/cgroup/cpu.max")
 _WORKER: Final = "from rememo.cli.serve import run_worker; run_worker()"
 _LONGEST_FOLDER: Final = 80
@@ -84,10 +83,12 @@ def serve(
     for package in ("fastapi", "jinja2", "prometheus_client", "uvicorn"):
         if find_spec(package) is None:
             raise MissingExtra(f'serving needs {package}: pip install "rememo[server]"')
-    from rememo.serve.auth import ApiKeys  # noqa: PLC0415 - the extra may not be installed
-    from rememo.serve.listen import listen  # noqa: PLC0415 - the same
-    from rememo.serve.loopback import is_loopback  # noqa: PLC0415 - the same
-    from rememo.serve.service import ServerOptions  # noqa: PLC0415 - the same
+    from rememo.model.times import to_seconds
+    from rememo.observe.traces import trace
+    from rememo.serve.auth import ApiKeys
+    from rememo.serve.listen import listen
+    from rememo.serve.loopback import is_loopback
+    from rememo.serve.service import ServerOptions
 
     options: dict[str, Any] = {
         "rate": rate, "max_body": max_body, "max_import": max_import, "threads": threads, "queue": queue, "streams": streams,
@@ -103,7 +104,8 @@ def serve(
         config: dict[str, Any] = {
             "file": file, "options": options, "log": log, "maintain": None if maintain == "never" else maintain,
         }  # fmt: skip
-        _set_up_logging(config)
+        held_back = logging.handlers.MemoryHandler(_MOST_HELD_BACK, logging.WARNING, _log_lines(config))
+        _set_up_logging(held_back)
         if traces and count > 1:
             trace().stop()  # what the workers will need is missed here already
         with open_memory(file, make=True) as memory, listen(host, port) as listening:
@@ -131,6 +133,8 @@ def serve(
                         f" `rememo keys add {named}` makes the first, and from then on every request needs one",
                         soft_wrap=True, markup=False,
                     )  # fmt: skip
+                held_back.flush()
+                held_back.flushLevel = logging.NOTSET
 
             if count == 1:
                 _serve_memory(memory, config, listening, announce)
@@ -143,7 +147,7 @@ def serve(
 
 def run_worker() -> None:
     """Serve as one of several workers: the program that a supervisor starts."""
-    from rememo.serve.supervisor import read_config, report_ready, stop_with_supervisor  # noqa: PLC0415 - the extra
+    from rememo.serve.supervisor import read_config, report_ready, stop_with_supervisor
 
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # it is for the supervisor
     config = read_config()
@@ -152,7 +156,7 @@ def run_worker() -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-    _set_up_logging(config)
+    _set_up_logging(_log_lines(config))
     orphaned = threading.Event()
 
     def clean_up() -> None:
@@ -174,8 +178,9 @@ def run_worker() -> None:
 
 def _count_workers(wanted: int | None, file: str) -> int:
     """Return how many processes serve a memory; raises `InvalidInput` where there can be only one."""
-    from rememo.serve.supervisor import can_share_sockets  # noqa: PLC0415 - the extra may not be installed
-    from rememo.store.sqlite.connection import MEMORY  # noqa: PLC0415 - the same
+    from rememo.engine.opening import file_of
+    from rememo.serve.supervisor import can_share_sockets
+    from rememo.store.sqlite.connection import MEMORY
 
     only_one = (
         "a memory that lives in one process" if file_of(resolve_location(file)) == MEMORY
@@ -197,19 +202,26 @@ def _count_cores() -> int:
     return cores
 
 
-def _set_up_logging(config: Mapping[str, Any]) -> None:
+def _log_lines(config: Mapping[str, Any]) -> logging.Handler:
+    """Return what writes log lines on standard error in the format that was asked for."""
+    from rememo.observe.logs import JsonLines
+
     lines = logging.StreamHandler()
     lines.setFormatter(
         JsonLines() if config["log"] == "json" else logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
     )
+    return lines
+
+
+def _set_up_logging(lines: logging.Handler) -> None:
     logging.basicConfig(level=logging.WARNING, handlers=[lines])
     logging.getLogger("rememo.serve").setLevel(logging.INFO)
 
 
 def _supervise(config: Mapping[str, Any], count: int, listening: socket.socket, ready: Callable[[], None]) -> bool:
     """Serve with several processes until interrupted; False when they cannot run."""
-    from rememo.serve.shared_limits import SharedLimits, make_shared_file  # noqa: PLC0415 - the extra
-    from rememo.serve.supervisor import Supervisor  # noqa: PLC0415 - the same
+    from rememo.serve.shared_limits import SharedLimits, make_shared_file
+    from rememo.serve.supervisor import Supervisor
 
     options = config["options"]
     descriptor = make_shared_file(streams=options["streams"], transfers=options["transfers"])
@@ -244,12 +256,13 @@ def _serve_memory(
     memory: "Memory", config: Mapping[str, Any], listening: socket.socket, ready: Callable[[], None]
 ) -> None:
     """Serve a memory in this process until interrupted; `ready` is called when it accepts requests."""
-    from rememo.serve.app import create_app  # noqa: PLC0415 - the extra may not be installed
-    from rememo.serve.maintenance import MaintenanceThread  # noqa: PLC0415 - the same
-    from rememo.serve.server import Server  # noqa: PLC0415 - the same
-    from rememo.serve.service import ServerOptions  # noqa: PLC0415 - the same
-    from rememo.serve.shared_limits import SharedLimits  # noqa: PLC0415 - the same
-    from rememo.serve.worker_metrics import WorkerMetrics  # noqa: PLC0415 - the same
+    from rememo.observe.traces import trace
+    from rememo.serve.app import create_app
+    from rememo.serve.maintenance import MaintenanceThread
+    from rememo.serve.server import Server
+    from rememo.serve.service import ServerOptions
+    from rememo.serve.shared_limits import SharedLimits
+    from rememo.serve.worker_metrics import WorkerMetrics
 
     # A short call hands the interpreter on at every statement, and among long ones waits for all of them each time.
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -276,7 +289,7 @@ def _serve_memory(
 
 def _stop_on_hangup(stop: Callable[[], None]) -> Callable[[int, object], None]:
     """Return a signal handler that stops a server whose terminal was closed; one process cannot replace itself."""
-    from rememo.serve.supervisor import has_terminal  # noqa: PLC0415 - the extra
+    from rememo.serve.supervisor import has_terminal
 
     had_terminal = has_terminal()
 
@@ -289,7 +302,7 @@ def _stop_on_hangup(stop: Callable[[], None]) -> Callable[[int, object], None]:
 
 def _own_server(file: str | None, stack: ExitStack) -> str:
     """Start a PostgreSQL server that ends with the stack, and return its address."""
-    from rememo.store.postgres.embedded import EmbeddedPostgres  # noqa: PLC0415 - not on every system
+    from rememo.store.postgres.embedded import EmbeddedPostgres
 
     if file is not None:
         raise InvalidInput("give a file or --postgres embedded, not both")

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from rememo.cli.memory_location import load_keyring, open_memory, resolve_location, without_password
-from rememo.cli.output import FileArgument, JsonOption, console, errors, print_json, print_table
+from rememo.cli.output import FileArgument, JsonOption, console, errors, join_counts, print_json, print_table
 from rememo.cli.progress import part_size, polled_progress, progress_bar
 from rememo.cli.short_ids import find_id
 from rememo.errors import AlreadyExists, Corrupt, IncompatibleStore, InvalidInput, KeyMismatch, NotFound
@@ -74,6 +74,7 @@ def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: 
     """Restore a backup into a new file, after checking it; the backup is not changed."""
     from rememo.files import create_file
     from rememo.keep.keyring import VARIABLE
+    from rememo.store.sql.verify import VERIFY_PROGRESS
 
     source = _local_file(backup, "restore")
     if target.exists():
@@ -92,9 +93,10 @@ def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: 
                 shutil.copyfile(source, part)
             # The copy is opened, not the backup: opening a file writes to it.
             with (
-                console.status("checking"),
+                progress_bar("checking") as progress,
                 open_memory(str(part), embedder=None, settings=Settings.load(worker=False)) as memory,
             ):
+                VERIFY_PROGRESS.set(progress)
                 check = memory.verify()
             if check.faults:
                 raise Corrupt(f"{source} is damaged: {check.faults[0]}; take another backup, or `rememo repair` it")
@@ -107,7 +109,7 @@ def restore(backup: Annotated[str, typer.Argument(help="The backup.")], target: 
         raise AlreadyExists(f"{target} is there already; restore into a new file") from error
     except OSError as error:
         raise InvalidInput(f"{source} could not be copied to {target}: {error.strerror}") from error
-    console.print(f"{target} is what {source} was: {dict(check.checked)}", markup=False, highlight=False)
+    console.print(f"{target} is what {source} was: {join_counts(check.checked)}", markup=False, highlight=False)
 
 
 def erase(
@@ -142,9 +144,7 @@ def erase(
         target_text = ", ".join(f"{name} {value}" for name, value in named.items())
         run = partial(memory.erase, user=user, room=room, agent=agent, tenant=whole, ids=ids)
         if not (yes or dry_run):
-            counts_text = (
-                ", ".join(f"{count:,} {name}" for name, count in run(dry_run=True).counts.items()) or "nothing"
-            )
+            counts_text = join_counts(run(dry_run=True).counts) or "nothing"
             # With --json the prompt goes to standard error.
             if not typer.confirm(
                 f"Erase {target_text} from {without_password(file)} ({counts_text})? Nothing brings it back.", err=json
@@ -159,7 +159,7 @@ def erase(
         print_table([removed, "count"], [[name, f"{count:,}"] for name, count in receipt.counts.items()])
         if dry_run:
             return
-        console.print("searched: " + ", ".join(f"{count:,} {name}" for name, count in receipt.checked.items()))
+        console.print(f"searched: {join_counts(receipt.checked)}")
         for copy in (*receipt.backups, *receipt.archives, *receipt.beyond):
             errors.print(f"may still hold it: {copy}", markup=False)
         for left in receipt.leftovers:
@@ -179,7 +179,7 @@ def verify(file: FileArgument, json: JsonOption = False) -> None:
     if json:
         print_json({"ok": check.ok, **asdict(check)})
     elif check.ok:
-        console.print("sound: " + ", ".join(f"{count:,} {name}" for name, count in check.checked.items()))
+        console.print(f"sound: {join_counts(check.checked)}")
     else:
         for fault in (*check.faults, *check.missing_vectors):
             errors.print(fault, markup=False)

@@ -2,18 +2,17 @@
 
 import signal
 import threading
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rememo.cli.memory_location import open_memory, without_password
 from rememo.cli.output import FileArgument, console
 from rememo.cli.progress import polled_progress
-from rememo.engine.engine import Engine
-from rememo.engine.view import view_of
 from rememo.errors import ReadOnlyStore
-from rememo.jobs.heartbeat import LEASE_SECONDS
-from rememo.jobs.worker import Worker
+
+if TYPE_CHECKING:
+    from rememo.engine.engine import Engine
 
 Lease = Annotated[float, typer.Option(min=0.1, help="Seconds after which the jobs of a dead worker are taken over.")]
 Once = Annotated[bool, typer.Option("--once", help="Run the due jobs, then exit.")]
@@ -24,8 +23,11 @@ def add_to(cli: typer.Typer) -> None:
     cli.command()(worker)
 
 
-def worker(file: FileArgument, once: Once = False, lease: Lease = LEASE_SECONDS) -> None:
+def worker(file: FileArgument, once: Once = False, lease: Lease = 60.0) -> None:
     """Run the jobs of all tenants of a store until interrupted; any number of workers can run side by side."""
+    from rememo.engine.view import view_of
+    from rememo.jobs.worker import Worker
+
     with open_memory(file, make=True) as memory:
         engine = view_of(memory).engine
         if engine.is_read_only():
@@ -46,7 +48,7 @@ def worker(file: FileArgument, once: Once = False, lease: Lease = LEASE_SECONDS)
         working.stop(30)
 
 
-def _count_open(engine: Engine) -> int:
+def _count_open(engine: "Engine") -> int:
     """Return how many jobs of all tenants are not done yet."""
     jobs = engine.store.health().jobs
     return jobs.get("waiting", 0) + jobs.get("running", 0)

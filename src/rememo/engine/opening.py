@@ -132,6 +132,11 @@ def _path(url: str) -> str:
             "a Redis server holds short-term state and recent messages, not records: give a file or postgresql://…,"
             " with Settings(kv='redis://…'), or open a room there with RecentMessages('redis://…', room=…)"
         )
+    if scheme in {"http", "https"}:
+        raise InvalidInput(
+            f'{scheme}:// is the address of a server: a program opens its memory with rememo.Client("{scheme}://…"), an'
+            ' assistant with `rememo mcp`; elsewhere give a file\'s path, ":memory:" or postgresql://…'
+        )
     if separator and scheme != "sqlite":
         raise InvalidInput(
             f'there is no store for {scheme}:// addresses; give a file\'s path, ":memory:" or postgresql://…'

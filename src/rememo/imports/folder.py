@@ -18,7 +18,7 @@ from typing import IO, Any, Final, cast
 
 from rememo.errors import InvalidInput
 from rememo.imports.json_values import Json, as_object
-from rememo.imports.source_path import BLOCK, SourcePath, is_zip, read_json
+from rememo.imports.source_path import BLOCK, READ_AHEAD, SourcePath, is_zip, read_json
 
 _MIN_UNPACKED: Final = 512 * 1024 * 1024
 _MAX_RATIO: Final = 200
@@ -158,7 +158,7 @@ class Folder:
                 yield prefix + name, (archive, info)
 
     def _limited(self, packed: IO[bytes]) -> IO[bytes]:
-        return cast("IO[bytes]", BufferedReader(_UnpackedFile(packed, self._unpacked), BLOCK))
+        return cast("IO[bytes]", BufferedReader(_UnpackedFile(packed, self._unpacked), READ_AHEAD))
 
     def _unpacked(self, count: int) -> None:
         self._rest -= count

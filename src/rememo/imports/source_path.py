@@ -15,6 +15,8 @@ from rememo.model.scope import Scope
 Progress = Callable[[int, int], None]
 _ZIP: Final = b"PK\x03\x04"
 BLOCK: Final = 1 << 20
+READ_AHEAD: Final = 1 << 15
+"""How far reading, and with it the progress, is ahead of what is stored."""
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _MAX_DEPTH: Final = 200
 _MAX_ENTRY: Final = 128 * 1024 * 1024
@@ -66,7 +68,7 @@ class SourcePath:
     def open(self, path: Path | None = None) -> Generator[IO[bytes]]:
         """Open it, or a file within the folder, for reading; what is read is counted."""
         with (path or self.file()).open("rb", buffering=0) as raw:
-            yield cast("IO[bytes]", BufferedReader(_CountedFile(cast("RawIOBase", raw), self.count_read), BLOCK))
+            yield cast("IO[bytes]", BufferedReader(_CountedFile(cast("RawIOBase", raw), self.count_read), READ_AHEAD))
 
 
 class _CountedFile(RawIOBase):

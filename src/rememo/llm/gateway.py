@@ -2,17 +2,19 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rememo.endpoint.cancellation import CancelToken, cancelled_by
 from rememo.engine.engine import Engine
 from rememo.errors import Closed, ModelFailed, StorageError
-from rememo.llm.openai import OpenAICompatible
 from rememo.llm.protocol import LLM, ChatMessage, Completion, Streaming, Usage
 from rememo.llm.spending import Booking, Ledger
 from rememo.model.check import dump_json
 from rememo.settings import Settings
 from rememo.text.tokens import MESSAGE_TOKENS, default_counter
+
+if TYPE_CHECKING:
+    from rememo.llm.openai import OpenAICompatible
 
 MAX_TOKENS: Final = 2_048
 """The longest answer of a model that says nothing of it."""
@@ -40,8 +42,11 @@ class ModelGateway:
     def stop(self) -> None:
         """Cancel running calls and refuse new ones."""
         self.cancel_token.cancel()
-        if self._owned and isinstance(self.llm, OpenAICompatible):
-            self.llm.close()
+        if self._owned:
+            from rememo.llm.openai import OpenAICompatible  # noqa: PLC0415 - most memories have no model
+
+            if isinstance(self.llm, OpenAICompatible):
+                self.llm.close()
 
 
 class _TenantModel:
@@ -115,10 +120,12 @@ def model_for(engine: Engine, tenant: str, operation: str) -> LLM | None:
     return models.by(tenant, operation) if isinstance(models, ModelGateway) else None
 
 
-def model_of_settings(settings: Settings) -> OpenAICompatible | None:
+def model_of_settings(settings: Settings) -> "OpenAICompatible | None":
     """Return the model that the settings name; None when they name none."""
     if not settings.llm_url:
         return None
+    from rememo.llm.openai import OpenAICompatible  # noqa: PLC0415 - most memories have no model
+
     return OpenAICompatible(
         settings.llm_url,
         settings.llm_model,

@@ -16,8 +16,10 @@ from rememo import Memory, Settings
 from rememo.cli.app import cli
 from rememo.cli.groups import COMMANDS as COMMAND_TABLE
 from rememo.cli.groups import OVERVIEW
+from rememo.cli.importing import SOURCES as IMPORT_SOURCES
 from rememo.engine.view import view_of
 from rememo.errors import InvalidInput, NotFound
+from rememo.imports import SOURCES
 from rememo.store.postgres.embedded import EmbeddedPostgres
 
 COMMANDS = """
@@ -71,6 +73,43 @@ def test_a_command_loads_no_more_than_it_needs():
         loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stdout
         assert "rememo.cli.groups" in loaded
         assert not {"numpy", "apsw", "rememo.memory.memory", "fastapi"} & set(loaded.split())
+
+
+@pytest.mark.parametrize("command", [["add", "I live in Porto."], ["facts"], ["context", "Where do I live?"]])
+def test_a_memory_without_a_model_loads_no_client_of_one(file: Path, command: list[str]):
+    arguments = [command[0], str(file), *command[1:]]
+    code = f"import sys; sys.argv[1:] = {arguments}\nfrom rememo.cli import main\ntry: main()\nfinally: print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "rememo.llm.gateway" in loaded
+    assert not {"asyncio", "ssl", "rememo.llm.openai"} & set(loaded.split())
+
+
+def test_every_command_can_be_looked_at_first():
+    for name in ("search", "keys", "serve"):
+        shown = [rememo(*arguments).stdout for arguments in ([name, "--help"], [name, "-h"], ["help", name])]
+        assert "Usage:" in shown[0]
+        assert len(set(shown)) == 1
+    assert rememo("-V").stdout == rememo("--version").stdout
+
+
+def test_the_sources_of_an_import_are_known_without_loading_them():
+    assert tuple(SOURCES) == IMPORT_SOURCES
+
+
+def test_nothing_is_no_text_to_remember(file: Path):
+    for text in ("", "  "):
+        refused = rememo("add", file, text)
+        assert (refused.returncode, "the text is empty" in refused.stderr) == (1, True)
+
+
+def test_no_python_value_is_printed(file: Path, tmp_path: Path):
+    backup = tmp_path / "backup.db"
+    assert rememo("backup", file, backup).returncode == 0
+    restored = rememo("restore", backup, tmp_path / "b.db").stdout
+    shown = rememo("show", file, json.loads(rememo("list", file, "--json").stdout)[0]["id"]).stdout
+    for printed in (restored, shown, rememo("stats", file).stdout):
+        assert not set("{}") & set(printed), printed
+    assert "tenant default, user ana, room one" in shown
 
 
 def test_the_file_may_be_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

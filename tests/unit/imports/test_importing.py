@@ -177,6 +177,15 @@ def test_progress_is_told_in_bytes(memory: Memory, tmp_path: Path):
     assert progress[-1] == (path.stat().st_size, path.stat().st_size)
 
 
+def test_progress_is_not_ahead_of_what_is_stored(memory: Memory, tmp_path: Path):
+    lines = 2_000
+    path = write(tmp_path / "a.jsonl", *({"text": f"note {number} {'x' * 80}"} for number in range(lines)))
+    ahead: list[float] = []
+    import_from(memory, path, "jsonl", progress=lambda done, of: ahead.append(done / of - memory.count() / lines))
+    assert len(ahead) > 5
+    assert max(ahead) < 0.4  # one portion that was read, and one step that is not full
+
+
 def test_reading_takes_no_more_memory_for_more(tmp_path: Path):
     def conversations(count: int) -> Path:
         path = tmp_path / f"{count}.zip"

@@ -97,6 +97,8 @@ PARAMETERS: Final = {
     "profiles.get:key": "Whose profile it is.",
     "profiles.update:key": "Whose profile it is.",
     "profiles.delete:key": "Whose profile it is.",
+    "profiles.forget:key": "Whose profile it is.",
+    "kv.cached.forget:key": "The name of the value.",
     "kind": "What it is: `note`, `message`, `fact`, `document` and so on.",
     "known_at": "The state that was known at this time.",
     "learn": "Whether facts are learned from it.",

@@ -37,7 +37,7 @@ _SCOPE_TEXTS: Final = {
     "user": "Read and write only this user's records.",
     "room": "Read and write only this room's records.",
     "pool": "The pool of this name, instead of a room.",
-    "as_of": "Read what was definitions at this time or snapshot.",
+    "as_of": "Read what was known at this time or snapshot.",
 }
 _ERROR: Final = {
     "type": "object",
