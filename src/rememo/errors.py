@@ -25,7 +25,8 @@
     ├── RateLimited             too much was asked under one key in too short a time
     ├── Unavailable             a server has too much to do, or cannot be reached
     └── StorageError            the store could not do its work
-        ├── Busy                another writer held the store too long
+        ├── Busy                another writer held the store too long, or it cannot be reached for now
+        ├── CommitUnknown       the store was lost during a write: it may have been done or not
         ├── DiskFull
         ├── ReadOnlyStore       a write to a file or a server that can only be read; also a ReadOnly
         ├── ArchiveError        an archive could not be written, or is damaged
@@ -208,9 +209,15 @@ class StorageError(RememoError):
 
 
 class Busy(StorageError):
-    """Another writer held the store for too long."""
+    """Another writer held the store for too long, or the store cannot be reached for now; the same may go well later."""
 
     code = "busy"
+
+
+class CommitUnknown(StorageError):
+    """The store was lost while a write was committed: it may have been done or not; look for it before it is repeated."""
+
+    code = "commit_unknown"
 
 
 class DiskFull(StorageError):

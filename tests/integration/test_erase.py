@@ -183,13 +183,16 @@ def test_a_kill_in_the_middle_is_taken_up_again(tmp_path: Path, start: Start):
             kill_when(eraser, lambda kim=kim, left=left: kim.count() <= left)
         with Memory(path, embedder=WordEmbedder(), settings=Settings(busy_timeout=2.0)) as memory:
             assert memory.verify().faults == ()
-            partly += bool(need_erasing_store(open_engine_of(memory)).erasures("default"))
+            interrupted = bool(need_erasing_store(open_engine_of(memory)).erasures("default"))
+            partly += interrupted
             if seed % 2:
                 memory.maintain()
-                assert memory.erase(user="kimberly").counts == {}
-            else:
-                receipt = memory.erase(user="kimberly")
-                assert receipt.ok, receipt.leftovers
+                assert leaked_secrets(path, secrets) == []
+            receipt = memory.erase(user="kimberly")
+            assert receipt.ok, receipt.leftovers
+            if interrupted:
+                assert receipt.counts["records"] == 300
+            assert memory.erase(user="kimberly").counts == {}
             assert leaked_secrets(path, secrets) == []
             assert memory.scope(user="kimberly").list() == []
             assert memory.scope(user="ana").count() == 300
@@ -300,3 +303,17 @@ def test_another_who_moves_the_log_is_waited_for(tmp_path: Path):
             released.set()
             moving.join()
         assert database.empty_log(30)
+
+
+@pytest.mark.requirement("erase.proof")
+def test_another_process_that_holds_the_file_costs_no_receipt(tmp_path: Path, start: Start):
+    path = tmp_path / "memory.db"
+    with Memory(path, embedder=None, settings=Settings(busy_timeout=0.2, worker=False)) as memory:
+        memory.scope(user="kim").add("Something that is to go.")
+        store = need_erasing_store(open_engine_of(memory))
+        holder = start("hold_file", path)
+        assert hear(holder) == "ready"
+        assert "others held the file" in (store.purge("default", 1.0) or "")
+        holder.communicate("go\n")
+        assert store.purge("default", 30.0) is None
+        assert memory.erase(user="kim").ok

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -21,6 +21,7 @@ from rememo.errors import Busy, IncompatibleStore, StorageError
 from rememo.store.migrations import Migration, MigrationOptions
 from rememo.store.postgres import migrate as on_server
 from rememo.store.sqlite import migrate as in_file
+from rememo.store.sqlite.connection import connect
 from rememo.testing import WordEmbedder
 from rememo.testing.postgres import DatabasePool
 
@@ -158,6 +159,22 @@ def test_what_is_taken_away_waits_until_it_is_asked_for(store: Store):
     with pytest.raises(IncompatibleStore, match=schemas):
         store.open()
     with pytest.raises(IncompatibleStore, match="newer Rememo"):
+        store.names()
+
+
+def test_a_store_of_an_unreleased_version_is_told_what_to_do(store: Store):
+    store.open().close()
+    drop = "ALTER TABLE migrations DROP COLUMN phase"
+    if "://" in store.url:
+        run(store.url, drop)
+    else:
+        with closing(connect(store.url)) as connection:
+            connection.execute(drop)
+    with pytest.raises(
+        IncompatibleStore, match=r"made by an unreleased version of Rememo.*export it with that version"
+    ):
+        store.open()
+    with pytest.raises(IncompatibleStore, match="unreleased"):
         store.names()
 
 

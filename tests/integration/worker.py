@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +25,7 @@ from rememo.errors import Closed, RememoError, VersionConflict
 from rememo.llm.openai import OpenAICompatible
 from rememo.recall.embed.static import StaticEmbedder
 from rememo.store.postgres.database import PostgresDatabase
-from rememo.store.sqlite.connection import Connection
+from rememo.store.sqlite.connection import Connection, connect
 from rememo.store.sqlite.database import SqliteDatabase
 
 
@@ -609,6 +610,13 @@ def chat_on(path: str, who: str) -> None:
             memory.search("word entry5", limit=5)
             memory.list(limit=3)
         say({"count": number, "longest": max(waits)})
+
+
+def hold_file(path: str) -> None:
+    """Keep others from writing to a file until told to stop."""
+    with closing(connect(path)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        wait_for_go()
 
 
 if __name__ == "__main__":

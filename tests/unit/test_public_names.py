@@ -22,6 +22,7 @@ def test_the_names_of_the_package():
         "Change",
         "Client",
         "Closed",
+        "CommitUnknown",
         "Corrupt",
         "DiskFull",
         "EmbeddingFailed",

@@ -249,13 +249,14 @@ def _hide_traces(engine: Engine, tenant: str) -> None:
 
 def _clean(store: RecordErasure, tenant: str, now: datetime) -> None:
     """Make the bytes of former ids go; where others keep them from going, `maintain()` does it later."""
-    number = store.begin_erasure(ErasureTarget(scope=Scope(tenant=tenant), ids=()), now)
-    store.end_erasure(number, tenant, cleaned=False)
+    target = ErasureTarget(scope=Scope(tenant=tenant), ids=())
+    number = store.begin_erasure(target, now)
+    store.forget_target(number, target)
     try:
         unclean = store.purge(tenant, _PURGE_SECONDS)
     except Busy as error:
         unclean = str(error)
     if unclean is None:
-        store.end_erasure(number, tenant, cleaned=True)
+        store.end_erasure(number, tenant)
     else:
         _log.warning("tenant %r: former ids stand in unused parts of the store until maintain(): %s", tenant, unclean)

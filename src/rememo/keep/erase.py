@@ -8,7 +8,7 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, cast
 
@@ -41,6 +41,8 @@ _FIRST_STEP, _LARGEST_STEP = 10, 400
 _MOST_TERMS = 100
 _MOST_ROUNDS = 20
 _LONGEST_WAIT = 15.0
+_RECEIPT_KEPT = timedelta(days=1)
+"""How long an erasure whose receipt was not returned waits for somebody to ask for it again."""
 _AFTER_EVERY_LEASE = datetime.max.replace(tzinfo=UTC)
 _NO_TASK = ""
 """The mark of an erasure that has named copies which are still there; no record has such an id."""
@@ -75,10 +77,12 @@ def resume(engine: Engine, tenant: str, clean: SessionCleaner) -> int:
     pending = [erasure for erasure in store.erasures(tenant) if set(store.marks(erasure[0], tenant)) != {_NO_TASK}]
     for number, target in pending:
         if target is None:
-            store.purge(tenant, _LONGEST_WAIT)
-            store.end_erasure(number, tenant, cleaned=True)
+            began, counts = store.erasure(number, tenant)
+            kept = counts and began is not None and began > engine.now() - _RECEIPT_KEPT
+            if store.purge(tenant, _LONGEST_WAIT) is None and not kept:
+                store.end_erasure(number, tenant)
         else:
-            erase(engine, target, clean)
+            _run(engine, target, clean).finish(returned=False)
     return len(pending)
 
 
@@ -113,7 +117,15 @@ def preview(engine: Engine, target: ErasureTarget, clean: SessionCleaner) -> Era
 
 
 def erase(engine: Engine, target: ErasureTarget, clean: SessionCleaner) -> ErasureReceipt:
-    """Remove a target for good and return the receipt; doing it again finds nothing more."""
+    """Remove a target for good and return the receipt; doing it again finds nothing more.
+
+    Where one was interrupted at whatever moment, the receipt tells what that one has removed too.
+    """
+    return _run(engine, target, clean).finish()
+
+
+def _run(engine: Engine, target: ErasureTarget, clean: SessionCleaner) -> "_Erasure":
+    """Remove a target; what is left to do is to clean the bytes."""
     run = _Erasure(engine, target)
     # Until a round finds nothing that others wrote meanwhile.
     for _ in range(_MOST_ROUNDS):
@@ -122,7 +134,7 @@ def erase(engine: Engine, target: ErasureTarget, clean: SessionCleaner) -> Erasu
     run.clean_copies(clean)
     run.redact()
     forget_sentences()
-    return run.finish()
+    return run
 
 
 class _Erasure:
@@ -282,14 +294,14 @@ class _Erasure:
 
     # ---- proof
 
-    def finish(self) -> ErasureReceipt:
-        """Clean the bytes, look for what was removed, and return the receipt."""
+    def finish(self, *, returned: bool = True) -> ErasureReceipt:
+        """Clean the bytes, look for what was removed, and return the receipt; unless that is `returned`, it can be asked for."""
         store, target = self._store, self._target
-        ids = list(store.marks(self._number, self._tenant))
         began, counts = store.erasure(self._number, self._tenant)
         archives, unasked = self._find_archives()
-        # From here on nothing tells of the person any more, not even what is under way.
-        store.end_erasure(self._number, self._tenant, cleaned=False)
+        # From here on nothing tells of the person any more, not even what is under way: but whoever asks for the same
+        # again, because this is interrupted, gets the counts.
+        store.forget_target(self._number, target)
         # Others that were interrupted here are cleaned with it.
         pending = [number for number, other in store.erasures(self._tenant) if other is None]
         unclean = store.purge(self._tenant, _LONGEST_WAIT)
@@ -306,6 +318,7 @@ class _Erasure:
         self._patterns.found -= self._findings.in_other_records | self._findings.in_copies
         if self._patterns.found:
             leftovers.append(f"{len(self._patterns.found)} pieces of texts elsewhere in the store")
+        removed = "records" in counts
         receipt = ErasureReceipt(
             target=target.named,
             counts=counts,
@@ -316,23 +329,32 @@ class _Erasure:
                 "pieces_others_have": len(self._findings.in_other_records) + self._patterns.elsewhere,
             },
             leftovers=tuple(leftovers),
-            backups=tuple(store.backups()) if ids and isinstance(store, BackupLog) else (),
+            backups=tuple(store.backups()) if removed and isinstance(store, BackupLog) else (),
             archives=archives,
-            beyond=store.beyond if ids else (),
+            beyond=store.beyond if removed else (),
             begun_at=began or self._began,
             ended_at=self.engine.now(),
         )
         if self._findings.leftovers:
             # Whoever asks again must not be told that all is gone. The copies say these words anyway; nothing else is kept.
-            restarted = store.begin_erasure(target, self._began)
-            store.mark(restarted, self._tenant, {_NO_TASK: {PIECES: [sorted(self._findings.in_copies)]}})
+            store.begin_erasure(target, self._began)
+            store.mark(self._number, self._tenant, {_NO_TASK: {PIECES: [sorted(self._findings.in_copies)]}})
         if self.engine.audit is not None or store.audit_head(self._tenant)[0].count:
             whom = sha256(json.dumps(target.named, sort_keys=True).encode()).hexdigest()
             detail = {"target": sorted(target.named), "target_sha256": whom, **counts, "receipt": receipt.digest}
             store.note(new_audit_entry("erase", Scope(tenant=self._tenant), receipt.ended_at, detail))
-        for number in pending if unclean is None else ():
-            store.end_erasure(number, self._tenant, cleaned=True)
+        asked_again = bool(self._findings.leftovers) or not returned
+        if unclean is None:
+            self._end(number for number in pending if number != self._number or not asked_again)
         return receipt
+
+    def _end(self, numbers: Iterable[int]) -> None:
+        """Forget erasures that are over; one that is not forgotten now is by the next that asks, and costs no receipt."""
+        try:
+            for number in numbers:
+                self._store.end_erasure(number, self._tenant)
+        except StorageError as error:
+            _log.warning("an erasure is done, but could not be noted as done: %s", error)
 
     def _find_archives(self) -> tuple[tuple[str, ...], list[str]]:
         """Return the archives that hold what was erased, or why they could not be asked: what is gone is gone."""

@@ -41,9 +41,16 @@ class ErasureTarget:
         """Return it as text, for the store."""
         return dump_json({"scope": asdict(self.scope), "ids": None if self.ids is None else list(self.ids)})
 
+    @property
+    def digest(self) -> str:
+        """What is kept of it once nothing may name it any more: who asks for the same again is known by it."""
+        return sha256(self.dumped().encode()).hexdigest()
+
     @classmethod
-    def loaded(cls, text: str) -> "ErasureTarget":
-        """Read what `dumped` wrote."""
+    def read(cls, text: str | None) -> "ErasureTarget | None":
+        """Return what `dumped` wrote; None for a digest, or for nothing."""
+        if text is None or not text.startswith("{"):
+            return None
         values = json.loads(text)
         return cls(scope=Scope(**values["scope"]), ids=None if values["ids"] is None else tuple(values["ids"]))
 

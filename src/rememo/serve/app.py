@@ -23,7 +23,7 @@ from rememo.memory import Memory
 from rememo.model.ids import new_id
 from rememo.observe.metrics import Metrics
 from rememo.serve.dashboard.routes import add_routes
-from rememo.serve.http_errors import HTTP_CODES, RETRY_STATUSES, SECURITY_HEADERS, STATUS, HttpError, error_body
+from rememo.serve.http_errors import HTTP_CODES, RETRY_STATUSES, SECURITY_HEADERS, HttpError, error_body, public_error
 from rememo.serve.limits import requesting_as
 from rememo.serve.mem0 import routes
 from rememo.serve.metrics import RequestMetrics, metrics_endpoint
@@ -176,17 +176,10 @@ class ExactRoute(Route):
 
 
 def _handle_rememo_error(_: Request, error: Exception) -> Response:
-    code = getattr(error, "code", "error")
-    status = STATUS[code]
-    # The cause of an internal error is logged, not sent to the client.
-    message = (
-        str(error)
-        if status != _SERVER_FAULT
-        else "internal error; the server's log has the cause under the request's id"
-    )
-    if status == _SERVER_FAULT:
-        _log.error("%s: %s", code, error)
-    return Response(error_body(code, message, getattr(error, "detail", None)), status, _retry_headers(status), JSON)
+    if not isinstance(error, RememoError):
+        raise error
+    status, message = public_error(error)
+    return Response(error_body(error.code, message, error.detail), status, _retry_headers(status), JSON)
 
 
 def _handle_http_error(_: Request, error: Exception) -> Response:

@@ -1,6 +1,8 @@
 """HTTP errors: one JSON shape, and one table of codes and statuses for server and client."""
 
 import json
+import logging
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -30,6 +32,7 @@ STATUS: Final[Mapping[str, int]] = {
     "rate_limited": 429,
     "over_budget": 429,
     "storage": 500,
+    "commit_unknown": 500,
     "corrupt": 500,
     "incompatible_store": 500,
     "key_mismatch": 500,
@@ -67,6 +70,34 @@ PRECONDITION_FAILED: Final = 412
 """A `version_conflict` where the version was given by `If-Match`."""
 RETRY_STATUSES: Final = frozenset({429, 503})
 """Statuses with a `Retry-After` header."""
+
+
+_SERVER_FAULT: Final = 500
+_LOGGED: Final = "internal error; the server's log has the cause under the request's id"
+STORE_MESSAGES: Final[Mapping[str, str]] = {
+    "busy": "the store is held by another writer, has too much to do or cannot be reached for now; retry later",
+    "disk_full": "there is no room left in the store; nothing was changed",
+    "read_only_store": "the store can only be read; nothing was changed",
+    "commit_unknown": (
+        "the store was lost during this write: it may have been done or not; look for it before you repeat it, or give such"
+        " writes an idempotency key"
+    ),
+}
+"""What clients are told where the error itself names the store's file or server."""
+_ADDRESS: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+")
+
+_log = logging.getLogger("rememo.serve")
+
+
+def public_error(error: RememoError) -> tuple[int, str]:
+    """Return the status of an error and what a client is told; what names addresses of this side goes to the log."""
+    status, text = STATUS[error.code], str(error)
+    if status < _SERVER_FAULT and error.code not in STORE_MESSAGES:
+        return status, text
+    message = STORE_MESSAGES.get(error.code, _LOGGED if status == _SERVER_FAULT else _ADDRESS.sub("(address)", text))
+    if message != text:
+        _log.error("%s: %s", error.code, text)
+    return status, message
 
 
 class HttpError(Exception):

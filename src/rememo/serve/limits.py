@@ -180,7 +180,8 @@ class ConcurrencyLimit:
         def check(held: Sequence[Holder]) -> None:
             if len(held) >= self._most:
                 raise Unavailable(f"the server has {self._most} {self._what} open already; retry later")
-            if held.count((tenant, key)) >= self._of_key:
+            # A key of all tenants has one share, whichever of them it names.
+            if sum(other == key for _, other in held) >= self._of_key:
                 raise RateLimited(f"this key has {self._of_key} {self._what} open already; close one, or retry later")
             if sum(holder == tenant for holder, _ in held) >= self._of_tenant:
                 raise RateLimited(f"this tenant has {self._of_tenant} {self._what} open already; retry later")

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, TypeVar
 
 from starlette.requests import Request
@@ -32,6 +33,7 @@ from rememo.serve.loopback import clients_behind_proxies, hostname, is_local, is
 from rememo.serve.rest.operations import Reach, Right
 from rememo.serve.rest.signature import parse_time_or_snapshot
 from rememo.serve.shared_limits import SharedLimits
+from rememo.store.patience import Caller, calling_as
 
 T = TypeVar("T")
 
@@ -150,18 +152,20 @@ class Service:
 
         Raises `Unavailable` when the queue is full, `RateLimited` when it is full of the requester's calls.
         """
-        return await (self._waiting if waits else self._threads).run(call, asker or current_requester())
+        threads = self._waiting if waits else self._threads
+        return await threads.run(partial(_call_as, "request", call), asker or current_requester())
 
     async def check(self, call: Callable[[], T]) -> T:
         """Run a call that checks on the memory, which waits for no other calls but such."""
-        return await self._checks.run(call, current_requester())
+        return await self._checks.run(partial(_call_as, "check", call), current_requester())
 
     def begin(self, request: Request) -> Requester:
         """Return the requester that a request counts against: its verified key, else its address."""
         verified = self._verified.find(_credentials(request))
-        return (
-            Requester(*verified) if verified else Requester(_UNVERIFIED, request.client.host if request.client else "")
-        )
+        if verified is None:
+            return Requester(_UNVERIFIED, request.client.host if request.client else "")
+        tenant, key = verified
+        return Requester(_tenant_of(request, tenant), key)
 
     def is_verified(self, request: Request) -> bool:
         """Whether the credentials of a request were verified before; they are checked again all the same."""
@@ -170,7 +174,7 @@ class Service:
     def mark_verified(self, request: Request, key: ApiKey) -> None:
         """Count a request, and later ones with the same credentials, against its key."""
         if (requester := current_requester()) is not SERVER:
-            requester.tenant, requester.key = key.tenant, key.id
+            requester.tenant, requester.key = _tenant_of(request, key.tenant), key.id
         self._verified.add(_credentials(request), (key.tenant, key.id))
 
     def degraded(self) -> list[str]:
@@ -298,6 +302,11 @@ class Service:
         return memory
 
 
+def _call_as(caller: Caller, call: Callable[[], T]) -> T:
+    with calling_as(caller):
+        return call()
+
+
 def require_right(key: ApiKey, right: Right, reach: Reach) -> None:
     """Raise `Forbidden` when a key lacks a right, or its scope is smaller than an operation's reach."""
     if right not in key.rights:
@@ -330,6 +339,11 @@ def too_slow(seconds: float) -> HttpError:
 def _credentials(request: Request) -> str:
     """Return the credentials of a request: its authorization header and its cookies."""
     return f"{request.headers.get('authorization', '')}\n{request.headers.get('cookie', '')}"
+
+
+def _tenant_of(request: Request, tenant: str) -> str:
+    """Return the tenant that a request counts against: for a key of all tenants the one it names, so that none waits for another."""
+    return request.query_params.get("tenant", Scope().tenant) if tenant == ALL_TENANTS else tenant
 
 
 def _declared_size(request: Request) -> int:

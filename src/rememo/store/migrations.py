@@ -107,11 +107,20 @@ def outstanding(
     for number, (hash, _) in recorded.items():
         if (number in known and known[number].hash != hash) or (number not in known and number < steps[-1].number):
             raise IncompatibleStore(
-                f"{place} was made by a changed migration {number}; use the release it was made with"
+                f"{place} was made by a changed migration {number}; use the release it was made with, or export it with"
+                " that one and import the file into a new memory"
             )
     left = [step for step in steps if step.number not in recorded]
     now = tuple(step for step in left if contract or not recorded or step.at_once)
     return now, tuple(step for step in left if step not in now)
+
+
+def unreleased_store_error(place: str) -> IncompatibleStore:
+    """Return the error of a store that was made before the first release, when migrations still changed."""
+    return IncompatibleStore(
+        f"{place} was made by an unreleased version of Rememo; nothing was changed: export it with that version"
+        " (`rememo export`), and import the file into a new memory"
+    )
 
 
 def newer_store_error(newest: int, steps: Sequence[Migration], place: str) -> IncompatibleStore:

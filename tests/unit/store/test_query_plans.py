@@ -1,5 +1,6 @@
 """The hot queries walk an index, in the order they return."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -81,3 +82,36 @@ def test_labels_are_walked_by_their_index(path: Path):
     found = plan(path, *query)
     assert "SCAN records" not in found
     assert "USING COVERING INDEX records_by_room (tenant=? AND room>?)" in found
+
+
+def steps_of_an_export(path: Path, scope: Scope, records: int) -> int:
+    """Return how many thousand instructions SQLite runs to export so many records."""
+    steps = 0
+
+    def count() -> bool:
+        nonlocal steps
+        steps += 1
+        return False
+
+    def watch(connection: apsw.Connection) -> None:
+        connection.set_progress_handler(count, 1_000)
+
+    with Memory(path, embedder=None) as memory:
+        view = memory.scope(user=scope.user, room=scope.room)
+        view.add_many([f"note {number}" for number in range(records)])
+        apsw.connection_hooks.append(watch)
+        try:
+            # A thread of its own reads by a connection of its own, which is opened now.
+            with ThreadPoolExecutor(1) as reader:
+                written = reader.submit(view.export, path.with_suffix(".jsonl")).result()
+        finally:
+            apsw.connection_hooks.remove(watch)
+    assert written.versions == records
+    return steps
+
+
+@pytest.mark.requirement("index.fast")
+@pytest.mark.parametrize("scope", [Scope(), Scope(room="r"), Scope(user="u")])
+def test_exporting_more_costs_no_more_for_each_record(tmp_path: Path, scope: Scope):
+    few, many = (steps_of_an_export(tmp_path / f"{count}.db", scope, count) for count in (1_000, 8_000))
+    assert many <= 8 * few * 1.25

@@ -38,7 +38,7 @@ from rememo.serve.dashboard.streamed_page import MARK, StreamedPage
 from rememo.serve.dashboard.tokens import tokens_page
 from rememo.serve.dashboard.versions import versions_page
 from rememo.serve.dashboard.visit import Visit, parse_form, parse_query
-from rememo.serve.http_errors import RETRY_STATUSES, STATUS, HttpError
+from rememo.serve.http_errors import RETRY_STATUSES, STATUS, HttpError, public_error
 from rememo.serve.service import Service, acting_as_key, require_right
 
 _FOLDER: Final = Path(__file__).parent
@@ -337,11 +337,11 @@ def _describe_error(request: Request, error: Exception) -> tuple[int, str]:
     """Return the status of an error, and its public message."""
     if isinstance(error, HttpError):
         return error.status, str(error)
-    status = STATUS[error.code] if isinstance(error, RememoError) else _SERVER_FAULT
-    if status != _SERVER_FAULT:
-        return status, str(error)
+    if isinstance(error, RememoError):
+        status, message = public_error(error)
+        return status, message.replace("the request's id", f"the request's id {request.state.id}")
     _log.error("request %s failed: %r", request.state.id, error)
-    return status, f"internal error; the server's log has the cause under the request's id {request.state.id}"
+    return _SERVER_FAULT, f"internal error; the server's log has the cause under the request's id {request.state.id}"
 
 
 def _require_same_origin(request: Request) -> None:

@@ -41,6 +41,7 @@ from mcp.types import Tool as McpTool
 from rememo._version import __version__
 from rememo.errors import InvalidInput, NotFound, RememoError, StorageError
 from rememo.model.check import dump_json
+from rememo.serve.http_errors import STORE_MESSAGES
 from rememo.serve.mcp import graph, prompts, resources
 from rememo.serve.mcp.graph_models import NoArguments
 from rememo.serve.mcp.tool import ScopedArguments, Tool, ToolCaller
@@ -261,7 +262,7 @@ def describe_error(error: RememoError) -> str:
     """Return the text of an error, and log errors of the store."""
     if isinstance(error, StorageError):
         _log.error("%s: %s", error.code, error)
-    return str(error)
+    return STORE_MESSAGES.get(error.code, str(error))
 
 
 def source_of(ctx: Context) -> str:

@@ -1,7 +1,6 @@
 """Requests of mem0 clients: authentication, parsing, and errors in a shape that both their clients and ours read."""
 
 import json
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -14,7 +13,7 @@ from rememo.errors import InvalidInput, JobFailed, RememoError, Unavailable
 from rememo.memory import Memory
 from rememo.model.check import dump_json
 from rememo.serve.auth import ApiKey
-from rememo.serve.http_errors import HTTP_CODES, RETRY_STATUSES, STATUS, HttpError
+from rememo.serve.http_errors import HTTP_CODES, RETRY_STATUSES, HttpError, public_error
 from rememo.serve.rest.operations import Right
 from rememo.serve.rest.routes import JSON, path_parameters, require_json
 from rememo.serve.service import Service, acting_as_key, require_right
@@ -28,8 +27,6 @@ _NOT_IMPLEMENTED: Final = 501
 _UNAUTHORISED: Final = 401
 _IGNORED_FIELDS: Final = {"source", "rerank", "async_mode", "output_format", "version"}
 """Fields without an effect here: client names and internals of the hosted service."""
-
-_log = logging.getLogger("rememo.serve")
 
 
 class RequestBody(BaseModel):
@@ -150,10 +147,7 @@ def _query_parameters(request: Request) -> dict[str, str]:
 
 
 def _handle_error(error: RememoError) -> Response:
-    status, message = STATUS[error.code], str(error)
-    if status == _SERVER_FAULT:
-        _log.error("%s: %s", error.code, error)
-        message = "internal error; the server's log has the cause under the request's id"
+    status, message = public_error(error)
     return _error_response(status, error.code, message, error.detail)
 
 

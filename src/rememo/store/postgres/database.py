@@ -3,24 +3,22 @@
 Every connection commits by itself unless told to begin, so that a single statement is one way there and back.
 """
 
-import os
 import random
-import select
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg.pq import TransactionStatus
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import PoolTimeout
 
-from rememo.errors import Closed, StorageError
+from rememo.errors import Closed, CommitUnknown
 from rememo.store.postgres.address import PostgresAddress
 from rememo.store.postgres.citus import distributed_tables
 from rememo.store.postgres.connector import SETTINGS, Connector
-from rememo.store.postgres.errors import CLOSED, Unknown, starting, translate
+from rememo.store.postgres.errors import CLOSED, starting, translate
 from rememo.store.postgres.migrate import migrate, vector_type
+from rememo.store.postgres.pool import PostgresPool
 from rememo.store.postgres.row_level_security import (
     TENANT_SETTING,
     has_row_level_security,
@@ -42,9 +40,6 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 # A receipt promises that the write is on the disk, whatever the server's default is.
 _DURABLE = "set_config('synchronous_commit', replace(current_setting('synchronous_commit'), 'off', 'on'), {})"
 _MOST_TENANTS = 100_000
-
-# Connections of a parent process: closing them here would end its sessions, so they are kept and never used.
-_inherited: list[object] = []
 
 
 class PostgresDatabase:
@@ -71,8 +66,13 @@ class PostgresDatabase:
         self.distributed = False
         """Whether the tables are spread over a cluster: then rows are locked by statements that name one tenant."""
         self._prepare_store()
-        self._process = os.getpid()
-        self._pool = self._make_pool()
+        self._pool = PostgresPool(
+            address,
+            connect=self._connect,
+            configure=self._configure,
+            arguments=self._connector.arguments,
+            busy_timeout=self._busy_timeout,
+        )
 
     # ---- connections
 
@@ -117,20 +117,6 @@ class PostgresDatabase:
             time.sleep(pause)
             pause = min(pause * 2, 1.0)
 
-    def _make_pool(self) -> "ConnectionPool[psycopg.Connection[Any]]":
-        return ConnectionPool(
-            self._address.conninfo,
-            kwargs=self._connector.arguments,
-            configure=self._configure,
-            min_size=0,
-            max_size=self._address.pool_size,
-            timeout=self._busy_timeout,
-            reconnect_timeout=self._busy_timeout,
-            num_workers=1,
-            name="rememo",
-            open=True,
-        )
-
     @contextmanager
     def line(self) -> Generator["psycopg.Connection[Any]"]:
         """Open a connection beside the pool, for what takes long and must not be lent to others."""
@@ -139,33 +125,10 @@ class PostgresDatabase:
             yield connection
 
     @contextmanager
-    def _lent(self) -> Generator["psycopg.Connection[Any]"]:
+    def _lend(self) -> Generator["psycopg.Connection[Any]"]:
         self.need_open()
-        if self._process != os.getpid():
-            _inherited.append(self._pool)
-            self._pool, self._process = self._make_pool(), os.getpid()
-        pool = self._pool
-        connection = self._take(pool)
-        while _cut(connection):
-            # A restarted server has ended all of them, not this one alone.
-            pool.putconn(connection)
-            pool.check()
-            connection = self._take(pool)
-        try:
+        with self._pool.lend() as connection:
             yield connection
-        finally:
-            if connection.pgconn.transaction_status != TransactionStatus.IDLE:
-                _end(connection)
-            pool.putconn(connection)
-
-    def _take(self, pool: "ConnectionPool[psycopg.Connection[Any]]") -> "psycopg.Connection[Any]":
-        try:
-            return pool.getconn()
-        except PoolTimeout:
-            if not self._closed and pool.get_stats().get("pool_size", 0) < self._address.pool_size:
-                # Not all are lent: then none could be made, and a direct try tells why.
-                self._connect().close()
-            raise
 
     @contextmanager
     def _seam(self) -> Generator[None]:
@@ -180,7 +143,7 @@ class PostgresDatabase:
         for left in reversed(range(_TRIES)):
             connection: psycopg.Connection[Any] | None = None
             try:
-                with self._lent() as connection:
+                with self._lend() as connection:
                     return run(connection)
             except psycopg.errors.UndefinedObject as error:
                 # Walls were put up since this was opened.
@@ -264,7 +227,7 @@ class PostgresDatabase:
     @contextmanager
     def snapshot(self) -> Generator[PostgresSession]:
         """Lend a connection in one consistent state for several reads."""
-        with self._seam(), self._lent() as connection:
+        with self._seam(), self._lend() as connection:
             session = self._begin(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield session
             session.execute("COMMIT")
@@ -290,7 +253,9 @@ class PostgresDatabase:
         def begin(connection: "psycopg.Connection[Any]") -> T:
             nonlocal unsure
             session = self._begin(connection, _BEGIN)
-            result = done(session) if unsure and done is not None else None
+            result = None
+            if unsure and done is not None:
+                result, unsure = done(session), False
             if result is None:
                 result = run(session)
             try:
@@ -298,16 +263,21 @@ class PostgresDatabase:
             except psycopg.OperationalError as error:
                 if connection.closed and not repeatable and done is None:
                     raise self._unknown() from error
-                unsure = True
+                unsure = unsure or connection.closed
                 raise
             return result
 
         with self._seam():
-            return self._again(begin)
+            try:
+                return self._again(begin)
+            except (psycopg.OperationalError, PoolTimeout) as error:
+                if unsure:
+                    raise self._unknown() from error
+                raise
 
     def alone(self, run: Callable[[PostgresSession], T]) -> T:
         """Run a function whose statements must not be inside a transaction, such as `VACUUM`."""
-        with self._seam(), self._lent() as connection:
+        with self._seam(), self._lend() as connection:
             return run(self._session(connection))
 
     def write_at_once(self, sql: str, values: Values = ()) -> Any:
@@ -324,8 +294,8 @@ class PostgresDatabase:
         with self._seam():
             return self._again(run)
 
-    def _unknown(self) -> StorageError:
-        return Unknown(
+    def _unknown(self) -> CommitUnknown:
+        return CommitUnknown(
             f"the connection to {self.place} was lost while a write was committed: it may have been done or not;"
             " look for it, or give such writes a key and repeat them"
         )
@@ -341,34 +311,4 @@ class PostgresDatabase:
         """Let go of all connections; closing twice is harmless."""
         if not self._closed:
             self._closed = True
-            if self._process == os.getpid():
-                self._pool.close()
-            else:
-                _inherited.append(self._pool)
-
-
-def _cut(connection: "psycopg.Connection[Any]") -> bool:
-    """Whether the server has ended an idle connection: then nothing is sent on it, for nobody could tell whether it was done."""
-    try:
-        for _ in range(3):
-            if connection.closed or not _speaks(connection.fileno()):
-                break
-            connection.pgconn.consume_input()
-    except psycopg.Error:
-        connection.close()
-    return connection.closed
-
-
-def _speaks(line: int) -> bool:
-    """Whether the other side has said something, or has hung up."""
-    if not hasattr(select, "poll"):
-        return bool(select.select([line], [], [], 0)[0])
-    poll = select.poll()
-    poll.register(line, select.POLLIN)
-    return bool(poll.poll(0))
-
-
-def _end(connection: "psycopg.Connection[Any]") -> None:
-    """Undo what was begun; a connection that cannot even do that is thrown away by the pool."""
-    with suppress(psycopg.Error):
-        connection.rollback()
+            self._pool.close()

@@ -23,10 +23,6 @@ _REFUSALS = (
 CLOSED = "this memory was closed; open it again with Memory(url)"
 
 
-class Unknown(StorageError):
-    """The connection was lost during a commit: nobody here can tell whether it was done."""
-
-
 def translate(error: Exception, place: str) -> Exception:  # noqa: C901, PLR0912 - one case for each cause
     """Return the Rememo error for one of the driver's, naming the cause and the way out; others come back as they are."""
     if isinstance(error, RememoError) or not isinstance(error, psycopg.Error | PoolTimeout):
@@ -72,9 +68,9 @@ def translate(error: Exception, place: str) -> Exception:  # noqa: C901, PLR0912
         case psycopg.OperationalError() if refused := _refusal(message, place):
             return refused
         case psycopg.OperationalError():
-            return StorageError(
-                f"{place} cannot be reached ({message}); nothing was changed: see to the server and try again"
-            )
+            # A server that answered says the same the next time; one that did not may be back soon.
+            kind = StorageError if "FATAL:" in message else Busy
+            return kind(f"{place} cannot be reached ({message}); nothing was changed: see to the server and try again")
         case _:
             return StorageError(f"{place}: {message}")
 

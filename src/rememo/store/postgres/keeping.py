@@ -196,7 +196,10 @@ class PostgresKeeping(SqlSnapshots[PostgresDatabase, PostgresCodecs], PostgresPa
             for made in new:
                 written = Written(made.draft.id, made.version, "added", made.draft.kind, made.draft.scope)
                 jobs += job_rows(written, jobs_with_embedding(made.draft, in_use), made.recorded_at, codec)
-                session.execute(_GIVE_BACK, (made.recorded_at, tenant, made.draft.id, made.version, made.recorded_at))
+                if made.version > 1:
+                    session.execute(
+                        _GIVE_BACK, (made.recorded_at, tenant, made.draft.id, made.version, made.recorded_at)
+                    )
             store_jobs(session, jobs)
         if new or ended:
             session.execute(_LOADED, (latest, number, number, tenant))

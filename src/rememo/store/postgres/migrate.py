@@ -13,7 +13,15 @@ import psycopg
 from psycopg import sql
 
 from rememo.errors import IncompatibleStore, StorageError
-from rememo.store.migrations import Migration, MigrationOptions, MigrationPlan, Recorded, outstanding, read_migrations
+from rememo.store.migrations import (
+    Migration,
+    MigrationOptions,
+    MigrationPlan,
+    Recorded,
+    outstanding,
+    read_migrations,
+    unreleased_store_error,
+)
 from rememo.store.postgres.citus import distributed_tables, distribution
 from rememo.store.postgres.row_level_security import has_row_level_security, policy_statements
 
@@ -179,9 +187,11 @@ def _recorded(connection: "psycopg.Connection[Any]", schema: str, place: str) ->
         raise IncompatibleStore(
             f"the schema {schema} of {place} has tables of another program; choose another with ?schema=… in the address"
         )
-    return {
-        number: (hash, phase) for number, hash, phase in connection.execute(_RECORDED.format(sql.Identifier(schema)))
-    }
+    try:
+        rows = connection.execute(_RECORDED.format(sql.Identifier(schema)))
+        return {number: (hash, phase) for number, hash, phase in rows}
+    except psycopg.errors.UndefinedColumn:
+        raise unreleased_store_error(place) from None
 
 
 def _path(schema: str) -> str:

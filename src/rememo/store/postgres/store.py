@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from rememo.errors import CommitUnknown
 from rememo.model.audit import NewAuditEntry
 from rememo.model.job import NewJob
 from rememo.model.scope import Scope
@@ -15,7 +16,6 @@ from rememo.store.postgres.audit_entries import append_audit_entry
 from rememo.store.postgres.codecs import PostgresCodecs
 from rememo.store.postgres.database import PostgresDatabase
 from rememo.store.postgres.erasure import PostgresErasure
-from rememo.store.postgres.errors import Unknown
 from rememo.store.postgres.jobs import PostgresJobs
 from rememo.store.postgres.keeping import PostgresKeeping
 from rememo.store.postgres.models import PostgresModels
@@ -76,7 +76,7 @@ class PostgresStore(
             codec = self._codecs.cached(scope.tenant)
             try:
                 added = add_one(self._database, write.draft, moment, after=after, codec=codec)
-            except Unknown:
+            except CommitUnknown:
                 added, lost = None, True
             if added is not None:
                 return added

@@ -39,8 +39,12 @@ class RecordErasure(Protocol):
         """Add to what an erasure has removed."""
         ...
 
-    def end_erasure(self, number: int, tenant: str, *, cleaned: bool) -> None:
-        """Forget what was erased: first whom it was about, then, with the bytes `cleaned`, that there was anything."""
+    def forget_target(self, number: int, target: ErasureTarget) -> None:
+        """Forget whom an erasure was about and what it removed; by a digest it is known again, with its counts."""
+        ...
+
+    def end_erasure(self, number: int, tenant: str) -> None:
+        """Forget an erasure, when its bytes are cleaned and its receipt was returned."""
         ...
 
     def weigh(self, target: ErasureTarget) -> dict[str, int]:

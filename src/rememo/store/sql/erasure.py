@@ -18,13 +18,13 @@ from rememo.store.sql.session import SqlSession
 
 _PAGE = 500
 _STEP = 200
-_KNOWN = "SELECT number FROM erasures WHERE tenant = ? AND target = ?"
+_KNOWN = "SELECT number FROM erasures WHERE tenant = ? AND target IN (?, ?) ORDER BY number LIMIT 1"
+_SET_TARGET = "UPDATE erasures SET target = ? WHERE tenant = ? AND number = ?"
 _UNDER_WAY = "SELECT number, target FROM erasures WHERE tenant = ? ORDER BY number"
 _ERASURE = "SELECT begun_at, counts FROM erasures WHERE tenant = ? AND number = ?"
 _COUNTS = "SELECT counts FROM erasures WHERE tenant = ? AND number = ?"
 _SET_COUNTS = "UPDATE erasures SET counts = ? WHERE tenant = ? AND number = ?"
 _END = "DELETE FROM erasures WHERE tenant = ? AND number = ?"
-_FORGET_TARGET = "UPDATE erasures SET target = NULL WHERE tenant = ? AND number = ?"
 _DROP_KEY = "DELETE FROM keys WHERE tenant = ? AND scope = ? AND key = ?"
 _DROP_JOB = "DELETE FROM jobs WHERE tenant = ? AND id = ?"
 _DROP_ERROR = "UPDATE jobs SET error = NULL WHERE tenant = ? AND id = ?"
@@ -67,15 +67,18 @@ class SqlErasure(SqlPart[D, C]):
 
         def begin(session: SqlSession) -> int:
             self._lock_for_erasure(session, tenant)
-            known: int | None = session.value(_KNOWN, (tenant, text))
-            return self._insert_erasure(session, tenant, text, to_micros(moment)) if known is None else known
+            known: int | None = session.value(_KNOWN, (tenant, text, target.digest))
+            if known is None:
+                return self._insert_erasure(session, tenant, text, to_micros(moment))
+            session.execute(_SET_TARGET, (text, tenant, known))
+            return known
 
         return self._database.write(begin, repeatable=True)
 
     def erasures(self, tenant: str) -> list[tuple[int, ErasureTarget | None]]:
         """Return what is being erased, or was when somebody was interrupted; None where only bytes are left to clean."""
         rows = self._database.rows(_UNDER_WAY, (tenant,))
-        return [(number, None if target is None else ErasureTarget.loaded(target)) for number, target in rows]
+        return [(number, ErasureTarget.read(target)) for number, target in rows]
 
     def erasure(self, number: int, tenant: str) -> tuple[datetime | None, dict[str, int]]:
         """Return when an erasure began, and what it has removed so far."""
@@ -107,12 +110,18 @@ class SqlErasure(SqlPart[D, C]):
         before = session.value(_COUNTS + self.dialect.lock, (tenant, number))
         session.execute(_SET_COUNTS, (add_up(before, counts), tenant, number))
 
-    def end_erasure(self, number: int, tenant: str, *, cleaned: bool) -> None:
-        """Forget what was erased: first whom it was about, then, with the bytes `cleaned`, that there was anything."""
+    def forget_target(self, number: int, target: ErasureTarget) -> None:
+        """Forget whom an erasure was about and what it removed; by a digest it is known again, with its counts."""
+        self._end(number, target.scope.tenant, _SET_TARGET, target.digest)
 
+    def end_erasure(self, number: int, tenant: str) -> None:
+        """Forget an erasure."""
+        self._end(number, tenant, _END)
+
+    def _end(self, number: int, tenant: str, sql: str, *values: str) -> None:
         def end(session: SqlSession) -> None:
             session.execute(f"DELETE FROM erased WHERE {self.dialect.erased_of}", (tenant, number))
-            session.execute(_END if cleaned else _FORGET_TARGET, (tenant, number))
+            session.execute(sql, (*values, tenant, number))
 
         self._database.write(end, repeatable=True)
 

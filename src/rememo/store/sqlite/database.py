@@ -281,8 +281,8 @@ class SqliteDatabase:
             try:
                 self._need_open()
                 connection = reader.connection = self._connector.connect()
-                connection.set_busy_handler(self._connector.busy_handler(_CHECKPOINT_PATIENCE))
                 connection.execute("SELECT 1 FROM tenants LIMIT 1").fetchall()
+                connection.set_busy_handler(self._connector.busy_handler(_CHECKPOINT_PATIENCE))
                 while True:
                     # First without keeping anybody from writing: what is left then is little. Another may be at it.
                     with suppress(apsw.BusyError):

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from rememo.errors import Busy
 from rememo.model.erasure import ErasureTarget
 from rememo.model.record import Record
 from rememo.model.times import from_micros, to_micros
@@ -78,10 +79,16 @@ class SqliteErasure(SqlErasure[SqliteDatabase, SqliteCodecs], SqlitePart):
 
         Writers wait for a step of it at the most. Says so when others read the log all the time that was given.
         """
-        for table in tables(tenant):
-            pages = -_MERGE_PAGES  # below zero: begin with everything there is
-            while self._merge(table, pages):
-                pages = _MERGE_PAGES
+        try:
+            for table in tables(tenant):
+                pages = -_MERGE_PAGES  # below zero: begin with everything there is
+                while self._merge(table, pages):
+                    pages = _MERGE_PAGES
+            return self._clean_bytes(tenant, seconds)
+        except Busy:
+            return "words and the log, since others held the file for too long: erase again when they are done"
+
+    def _clean_bytes(self, tenant: str, seconds: float) -> str | None:
         # What the cleaning finds must be in the file, not in the log.
         if self._database.empty_log(seconds) and scrub(self._database, tenant, seconds):
             return None

@@ -44,6 +44,10 @@ _READ_ONLY = "the file can only be read: it, its folder or the medium is read-on
 _MAKE_WRITABLE = "make them writable, or copy the memory to where it can be written"
 _VECTORS = """SELECT count(*) FROM models, records JOIN vectors ON place = model << 40 | number
 WHERE models.current AND tenant = ?"""
+# The join keeps this order, so that each number is one step into the table, whatever else is asked of it.
+_NUMBERED = f"""SELECT {RECORD_COLUMNS}, speaker, place, vector FROM (SELECT value AS listed FROM json_each(?))
+CROSS JOIN records ON records.number = listed
+LEFT JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | records.number"""
 # From one to the next by the index: there are few of them, and many rows.
 _TENANTS = """WITH RECURSIVE
   in_records (tenant) AS (SELECT min(tenant) FROM records UNION ALL
@@ -74,32 +78,27 @@ class SqliteKeeping(SqlSnapshots[SqliteDatabase, SqliteCodecs], SqlitePart):
     ) -> Iterator[StoredVersion]:
         """Give every version within a scope, as of the call or as known before, in order of arrival."""
         # Versions never change but for their end, so reading in steps gives one state: later ends are left out.
-        with self._database.snapshot() as connection:
-            last, clock = latest_version(connection, scope.tenant)
-        clock = clock if known_at is None else min(clock, to_micros(known_at))
         inside, values = within(scope)
-        number_of = "records.number"
-        if ids is not None:
-            # By their ids: in the order of the numbers that would be a walk through the whole file.
-            inside, number_of = f"{inside} AND id IN (SELECT value FROM json_each(?))", "+records.number"
-            values.append(dump_json([*ids]))
-        sql = (
-            f"SELECT {RECORD_COLUMNS}, speaker, place, vector, records.number FROM records"
-            " LEFT JOIN vectors ON place = (SELECT model FROM models WHERE current) << 40 | records.number"
-            f" WHERE {number_of} > ? AND {number_of} <= ? AND {inside} ORDER BY {number_of} LIMIT {_CHUNK}"
+        listed, listed_ids = (
+            ("", []) if ids is None else (" AND id IN (SELECT value FROM json_each(?))", [dump_json([*ids])])
         )
-        number = 0
-        while rows := self._database.rows(sql, [number, last, *values]):
+        with self._database.snapshot() as connection:
+            clock = latest_version(connection, scope.tenant)[1]
+            # By an index alone: no index holds a scope in the order of arrival, and every page would sort what is left.
+            rows = connection.execute(f"SELECT number FROM records WHERE {inside}{listed}", [*values, *listed_ids])
+            numbers = np.sort(np.fromiter((number for (number,) in rows), np.int64))
+        clock = clock if known_at is None else min(clock, to_micros(known_at))
+        for start in range(0, len(numbers), _CHUNK):
+            page = dump_json(numbers[start : start + _CHUNK].tolist())
             codec = self._codecs.get(scope.tenant)
-            for row in rows:
-                record = to_record(row[:-4], scope.tenant, codec)
+            for row in self._database.rows(f"{_NUMBERED} WHERE {inside} ORDER BY records.number", [page, *values]):
+                record = to_record(row[:-3], scope.tenant, codec)
                 if to_micros(record.recorded_at) > clock:
                     continue
                 if record.superseded_at is not None and to_micros(record.superseded_at) > clock:
                     record = replace(record, superseded_at=None, deleted=False)
-                vector = _vector(codec.decode_vector(row[-3], row[-2]))
-                yield StoredVersion(record=record, speaker=codec.decode_name(row[-4]), vector=vector)
-            number = rows[-1][-1]
+                vector = _vector(codec.decode_vector(row[-2], row[-1]))
+                yield StoredVersion(record=record, speaker=codec.decode_name(row[-3]), vector=vector)
 
     def clashes(self, versions: Sequence[StoredVersion]) -> list[str]:
         """Return the ids of versions that are there already with another content."""

@@ -13,6 +13,7 @@ from rememo.store.migrations import (
     outstanding,
     read_migrations,
     required_migration,
+    unreleased_store_error,
 )
 from rememo.store.sqlite.connection import Connection
 
@@ -77,6 +78,8 @@ def _recorded(connection: Connection, path: str, steps: Sequence[Migration]) -> 
         raise Corrupt(f"{path} has lost its schema; run `rememo repair {path} NEW_FILE` to save what can be read")
     if connection.pragma("user_version") > steps[-1].number:
         raise newer_store_error(connection.pragma("user_version"), steps, path)
+    if not connection.execute("SELECT count(*) FROM pragma_table_info('migrations') WHERE name = 'phase'").get:
+        raise unreleased_store_error(path)
     return {
         number: (hash, phase)
         for number, hash, phase in connection.execute("SELECT number, hash, phase FROM migrations")
