@@ -237,7 +237,8 @@ def live_on_a_cluster(url: str, folder: Path, keyring: Keyring | None) -> None:
         if keyring is not None:
             memory.rotate_keys()
             Worker(view_of(memory).engine).run_until_idle()
-        store.end_erasure(erasure, "default", cleaned=True)
+        store.forget_target(erasure, target)
+        store.end_erasure(erasure, "default")
         memory.verify()
         memory.maintain()
         memory.reembed(WordEmbedder("other", 16))
