@@ -38,6 +38,7 @@ _KNOWN: Final = 5.0
 """How much less the logarithm of the score of what is known to hold no longer counts, where the question is about now."""
 _SURE: Final = math.log(0.5)
 """The logarithm of the probability from which what the search did not find may lead."""
+_SEVERAL_SENTENCES: Final = re.compile(r"[.!?]\s+\S")
 _LEAST_SCORE: Final = 0.02
 _WORD: Final = re.compile(r"\w+")
 _SHORT: Final = 6
@@ -66,7 +67,7 @@ class Selection:
             return [hit for hit in hits if hit.score]
         by_id = dict(zip(claims, verdicts, strict=True))
         first = self._choose(claims, by_id)
-        marked = self._mark_outdated(_lead(hits, claims, first), first, by_id)
+        marked = self._mark_outdated(_lead(hits, claims, first), first, claims, by_id)
         return [hit for hit in marked if hit.score or hit.status == "superseded"]
 
     def _claims(self, hits: Sequence[Hit]) -> dict[str, Claim]:
@@ -123,7 +124,9 @@ class Selection:
 
         return max(claims, key=value)
 
-    def _mark_outdated(self, hits: Sequence[Hit], first: str, verdicts: Mapping[str, Verdict]) -> list[Hit]:
+    def _mark_outdated(
+        self, hits: Sequence[Hit], first: str, claims: Mapping[str, Claim], verdicts: Mapping[str, Verdict]
+    ) -> list[Hit]:
         """Return the hits with the status of those that the first claim took the place of."""
         answer = next(hit for hit in hits if hit.id == first)
         # In a large scope the scores decide what comes first; only what the network takes for the answer too replaces others.
@@ -135,6 +138,7 @@ class Selection:
             if hit.id in verdicts
             and verdicts[hit.id].outdated * math.exp(verdicts[answer.id].answers) >= _OUTDATED
             and _can_replace(answer, hit)
+            and not _is_aside(claims[hit.id])
             and not self._is_rejected(hit, answer)
         }
         marked: list[Hit] = []
@@ -158,6 +162,12 @@ def fade(terms: int) -> float:
 
 def _words(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))
+
+
+def _is_aside(claim: Claim) -> bool:
+    """Tell whether a claim is a fact that is known to hold, beside what else was said then and is asked for."""
+    aside = claim.is_fact and claim.is_current and not claim.is_asked
+    return aside and bool(_SEVERAL_SENTENCES.search(claim.text))
 
 
 def _lead(hits: Sequence[Hit], claims: Container[str], first: str) -> list[Hit]:
