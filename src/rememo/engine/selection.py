@@ -19,7 +19,7 @@ from rememo.model.record import Record
 from rememo.recall.answers.claim import Claim, ClaimQuestion
 from rememo.recall.answers.selector import AnswerSelector, Verdict
 from rememo.recall.asked import asked_predicates
-from rememo.recall.tense import asks_about_past, is_plain_question
+from rememo.recall.tense import asks_about_past, asks_about_the_world, is_plain_question
 
 MOST_CLAIMS: Final = 16
 """How many of the first hits are looked at."""
@@ -117,6 +117,8 @@ class Selection:
         def value(id: str) -> float:
             if not claims[id].score and verdicts[id].answers < _SURE:
                 return -math.inf  # it has not a word of the question, and does not clearly answer it
+            if not claims[id].is_fact and asks_about_the_world(claims[id].text):
+                return -math.inf
             score = math.log(max(claims[id].score, _LEAST_SCORE))
             if claims[id].is_superseded and not about_past:
                 score -= _KNOWN  # what is known counts more than what the network makes of the words

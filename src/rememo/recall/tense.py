@@ -40,6 +40,7 @@ _WAS: Final = re.compile(
 _TOLD: Final = re.compile(
     r"\b(?:used to|previously|formerly|originally|initially|back then|at first|in the past)\b", re.IGNORECASE
 )
+_FIRST_PERSON: Final = re.compile(r"\b(?:i|im|ive|my|mine|me|we|our|ours|us)\b", re.IGNORECASE)
 _LONGEST_QUESTION: Final = 16
 """Words of a question beyond which it is no plain question but a request with its story."""
 
@@ -59,6 +60,11 @@ def is_plain_question(text: str) -> bool:
     if len(text.split(maxsplit=_LONGEST_QUESTION)) > _LONGEST_QUESTION:
         return False
     return bool(_ASKS.match(text) or text.rstrip().endswith("?")) and not _ANOTHER_SENTENCE.search(text)
+
+
+def asks_about_the_world(text: str) -> bool:
+    """Tell whether a text is a question that says nothing of whoever asks it."""
+    return is_plain_question(text) and bool(_ASKS.match(text)) and not _FIRST_PERSON.search(text)
 
 
 def asks_about_past(text: str) -> bool:
