@@ -249,7 +249,7 @@ def test_a_damaged_archive_restores_nothing(tmp_path: Path):
         (entry,) = memory.archive.list()
         held = next((tmp_path / "archive").rglob("*.zst"))
         whole = held.read_bytes()
-        for damaged in (whole[:-1], whole[:-9] + b"x" + whole[-8:], b""):
+        for damaged in (whole[:-1], whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:], b""):
             held.write_bytes(damaged)
             with pytest.raises(ArchiveError, match="damaged: its checksum"):
                 memory.archive.restore(entry.name)

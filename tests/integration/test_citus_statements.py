@@ -248,9 +248,10 @@ def live_on_a_cluster(url: str, folder: Path, keyring: Keyring | None) -> None:
 def test_every_statement_that_is_a_constant_can_be_run():
     checked, wrong = 0, list[tuple[str, str, list[str]]]()
     for module in modules():
+        # Not what the interpreter puts there: its names hold each other in a circle.
         for name, value in vars(module).items():
-            for statement in statements_in(value):
-                if statement in ON_ONE_SERVER or name.startswith("__"):
+            for statement in () if name.startswith("__") else statements_in(value):
+                if statement in ON_ONE_SERVER:
                     continue
                 filled = re.sub(r"\{(\w+)\}", lambda found: FILLED.get(found[1], found[0]), statement)
                 one_tenant = ONE_TENANT.search(filled) is not None
