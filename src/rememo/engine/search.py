@@ -199,12 +199,19 @@ def _names_unknown(engine: Engine, question: Question, candidates: Candidates, s
 
 
 def _strangers(question: Question, timeline: Timeline, rows: Sequence[int], hits: Sequence[Hit]) -> frozenset[str]:
-    """Return the hits, which stand in these rows, from rooms in which none of the persons that the question means ever spoke."""
+    """Return the hits, which stand in these rows, from rooms in which none of the persons that the question means ever spoke.
+
+    What users say outside of every room they do not say to each other.
+    """
     if not question.speakers:
         return frozenset()
     rooms = set(np.unique(timeline.rooms[np.isin(timeline.speakers, question.speakers)]).tolist())
     places = timeline.rooms[list(rows)].tolist()
-    return frozenset(hit.id for hit, room in zip(hits, places, strict=True) if room not in rooms)
+    return frozenset(
+        hit.id
+        for hit, room in zip(hits, places, strict=True)
+        if room not in rooms or (hit.record.scope.room is None and hit.record.scope.user is not None)
+    )
 
 
 def _anchors(engine: Engine, query: Query, text: str) -> dict[str, date]:

@@ -99,6 +99,18 @@ def test_a_named_person_is_not_mixed_up_with_strangers(memory: Memory) -> None:
     assert memory.search("where does bob live?", at=LATER)[0].text == "bob lives in Paris"
 
 
+def test_users_who_speak_in_no_room_do_not_speak_of_each_other(memory: Memory) -> None:
+    say(memory.scope(user="ana"), "I live in Lisbon.", "I moved to Porto.")
+    memory.scope(user="bob").messages.add("user", "I live in Paris.").wait()
+    hits = memory.search("where does ana live?", at=LATER)
+    assert [(hit.status, hit.text) for hit in hits[:2]] == [
+        ("current", "ana lives in Porto"),
+        ("superseded", "I live in Lisbon."),
+    ]
+    assert hits[-1].text == "bob lives in Paris"
+    assert hits[-1].score < 0.8 * hits[0].score
+
+
 def test_a_fact_and_its_message_are_one_hit(memory: Memory) -> None:
     view = memory.scope(user="ana", room="r")
     (id,) = say(view, "I live in Lisbon.")
