@@ -1,8 +1,9 @@
 """Blocking calls for an event loop: on a thread, and awaited to their end."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import wraps
+from types import CoroutineType
 from typing import Any, ParamSpec, TypeVar, cast
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ async def run_in_thread(run: Callable[P, T], *arguments: P.args, **named: P.kwar
     return running.result()
 
 
-def in_thread(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+def in_thread(method: Callable[P, T]) -> "Callable[P, CoroutineType[Any, Any, T]]":
     """Return the asynchronous twin of a method, which runs the method on a thread, a subclass's own one where there is one."""
 
     @wraps(method)
@@ -36,4 +37,4 @@ def in_thread(method: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
         owner, *rest = arguments
         return await run_in_thread(getattr(owner, method.__name__), *rest, **named)
 
-    return cast("Callable[P, Coroutine[Any, Any, T]]", twin)
+    return cast("Callable[P, CoroutineType[Any, Any, T]]", twin)
