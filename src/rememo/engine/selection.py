@@ -29,7 +29,7 @@ SMALL: Final = 24
 """Records of a scope in which all that was said is looked at."""
 _WHOLE, _NONE = 200, 2_000
 """Terms that a scope is indexed under up to which the network decides alone, and from which the scores do."""
-_OUTDATED: Final = 0.45
+_OUTDATED: Final = 0.4
 """The probability from which a claim counts as outdated: that it is, and that what leads is the answer."""
 _OF_SCORE: Final = 0.15
 """How much the logarithm of the score counts beside the network's, so that what was found by its words is not passed over on a
