@@ -57,13 +57,13 @@ class Connector:
     def arguments(self) -> dict[str, Any]:
         """What the driver is given beside the address."""
         line = {name: value for name, value in _LINE.items() if name not in self._address.named}
-        told = {"prepare_threshold": None} if self.pooled else {"options": self._options()}
+        options = {"prepare_threshold": None} if self.pooled else {"options": self._options()}
         return {
             "autocommit": True,
             "client_encoding": "utf8",
             "application_name": self._name,
             "context": self.adapters,
-            **told,
+            **options,
             **line,
         }
 
